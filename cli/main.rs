@@ -1,0 +1,2 @@
+//! Developer CLI.
+fn main() {}

@@ -1,0 +1,2 @@
+//! Mock.
+fn main() {}

@@ -1,0 +1,2 @@
+//! In-cluster controller.
+fn main() {}
