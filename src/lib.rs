@@ -1,1 +1,4 @@
 //! The operator of virtual machines.
+
+pub mod domain;
+pub mod provider;

@@ -1,0 +1,16 @@
+//! Plain words that every floor above speaks: keys, instances, failures, intents, time.
+//!
+//! Nothing here reads a clock, waits, logs or talks to anybody.
+
+pub mod failure;
+pub mod instance;
+pub mod intent;
+pub mod key;
+pub mod quantity;
+pub mod term;
+pub mod time;
+
+pub use failure::{ErrorKind, Operation, ProviderError};
+pub use instance::{Address, AddressType, Capabilities, Instance, InstancePhase, OwnerTag};
+pub use intent::{CreateBody, InstanceSpec, Intent, IntentError};
+pub use key::{ClusterId, IdempotencyKey, Incarnation, InstanceId, ObjectKey, Owner, Uid};
