@@ -1,4 +1,6 @@
 //! The operator of virtual machines.
 
+pub mod api;
 pub mod domain;
+pub mod lifecycle;
 pub mod provider;
