@@ -4,3 +4,4 @@ pub mod api;
 pub mod domain;
 pub mod lifecycle;
 pub mod provider;
+pub mod runtime;
