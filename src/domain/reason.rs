@@ -122,8 +122,6 @@ reasons! {
     SpecUnreadable,
     /// The instance is being deleted.
     Deleting,
-    /// Absence of the instance is being confirmed before the finalizer goes.
-    ConfirmingAbsence,
     /// Deletion cannot go on; the message says what it waits for.
     DeletionBlocked,
     /// Deletion waits because the object or its ProviderConfig is paused.

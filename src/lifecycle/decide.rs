@@ -4,13 +4,15 @@
 //! instances or a leaked one are reachable within 8 to 20 steps. Change none without running the model.
 
 use super::due::account_changed;
-use super::memory::Sureness;
+use super::memory::{Memory, Sureness};
 use super::object::{IntentState, Object};
 use super::observed::{Config, Observed};
 use super::plan::{Action, Plan};
 use super::policy::{Planted, Policy};
-use super::sighting::Current;
-use crate::domain::{ErrorKind, Incarnation, Moment, ProviderError, Reason};
+use super::sighting::{Current, Sighting};
+use crate::domain::{
+    ErrorKind, Incarnation, Instance, InstancePhase, Intent, Moment, ProviderError, Reason,
+};
 
 /// Decides what to do with one object.
 #[must_use]
@@ -130,7 +132,7 @@ fn intend(
     object: &Object,
     config: &Config,
     incarnation: Incarnation,
-    kept: Option<crate::domain::Intent>,
+    kept: Option<Intent>,
     first: bool,
 ) -> Plan {
     let account = config.capabilities.account.as_deref();
@@ -226,19 +228,16 @@ fn raise_to(policy: &Policy, object: &Object, config: &Config, to: Incarnation) 
 /// An object that is being deleted, where an intent may exist.
 fn deleting(policy: &Policy, seen: &Observed<'_>) -> Plan {
     let object = seen.object;
-    if let Some(instance) = seen.sighting.ours().next() {
-        if instance.phase == crate::domain::InstancePhase::Deleting && seen.sighting.others.is_empty() {
-            return Plan::wait(seen.now + policy.transition_poll, Reason::Deleting);
-        }
+    if let Some(instance) = to_delete(seen.sighting) {
         return Plan::new(Action::Delete(instance.id.clone()), Reason::Deleting);
     }
-    let doubt = object.intent().is_some()
-        && object.known().is_none()
-        && seen.memory.create_in_doubt(seen.now)
-        && !policy.planted(Planted::DoubtDropped);
+    if seen.sighting.ours().next().is_some() {
+        return Plan::wait(seen.now + policy.transition_poll, Reason::Deleting);
+    }
+    let doubt = doubtful(policy, object, seen.memory, seen.now);
     match &seen.sighting.current {
         Current::Absent(_) if doubt => create(policy, seen, Action::Settle),
-        Current::Absent(Sureness::LookAgainAt(at)) => Plan::wait(*at, Reason::ConfirmingAbsence),
+        Current::Absent(Sureness::LookAgainAt(at)) => Plan::wait(*at, Reason::Deleting),
         Current::Absent(Sureness::Confirmed) if object.finalizer => {
             Plan::new(Action::RemoveFinalizer { orphaned: None }, Reason::Deleting)
         }
@@ -248,6 +247,22 @@ fn deleting(policy: &Policy, seen: &Observed<'_>) -> Plan {
         | Current::Unproven(_)
         | Current::Unknown(_) => Plan::hold(Reason::Deleting),
     }
+}
+
+/// The next instance to delete: any of ours, in any phase but the one in which it goes already.
+pub(super) fn to_delete(sighting: &Sighting) -> Option<&Instance> {
+    sighting
+        .ours()
+        .find(|instance| instance.phase != InstancePhase::Deleting)
+}
+
+/// Whether an object that is being deleted may still get an instance from a create that is under way.
+pub(super) fn doubtful(policy: &Policy, object: &Object, memory: &Memory, now: Moment) -> bool {
+    object.deleting
+        && object.intent().is_some()
+        && object.known().is_none()
+        && memory.create_in_doubt(now)
+        && !policy.planted(Planted::DoubtDropped)
 }
 
 /// The condition reason of a failed call.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::decide::doubtful;
 use super::memory::Memory;
 use super::object::{IntentState, Object};
 use super::observed::{Config, ConfigProblem};
@@ -47,7 +48,8 @@ pub fn due(
     }
     let id = object.recorded.as_ref().map(|r| r.id.clone());
     let gap = gap(policy, object, memory, config, now);
-    if let Some(at) = memory.look_again_at(gap).filter(|at| now < *at) {
+    let doubt = doubtful(policy, object, memory, now);
+    if let Some(at) = memory.look_again_at(gap).filter(|at| now < *at && !doubt) {
         return Due::Wait(at);
     }
     if object.deleting {

@@ -258,7 +258,9 @@ impl Memory {
     /// Whether the key of the current incarnation is known to be used up, by an answer to this process.
     #[must_use]
     pub fn key_used_up(&self, now: Moment) -> bool {
-        !self.settled_by_refusal && self.settled_until.is_some_and(|until| now < until)
+        !self.settled_by_refusal
+            && self.refused.is_none()
+            && self.settled_until.is_some_and(|until| now < until)
     }
 
     /// Whether a create may be sent now without looking first.

@@ -1,5 +1,7 @@
 //! One version of a VirtualMachine, reduced to what decisions read.
 
+use jiff::Timestamp;
+
 use crate::domain::{
     ClusterId, IdempotencyKey, Incarnation, InstanceId, InstanceSpec, Intent, ObjectKey, Owner, Uid,
 };
@@ -52,8 +54,8 @@ pub struct Recorded {
     pub id: InstanceId,
     /// The incarnation it belongs to.
     pub incarnation: Incarnation,
-    /// When the provider made it, as the provider wrote it.
-    pub created_at: Option<String>,
+    /// When the provider made it.
+    pub created_at: Option<Timestamp>,
 }
 
 impl IntentState {

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
+
 use super::memory::Memory;
 use super::object::Object;
 use super::sighting::Sighting;
@@ -18,8 +20,10 @@ pub struct Observed<'a> {
     pub sighting: &'a Sighting,
     /// What this process remembers of the uid.
     pub memory: &'a Memory,
-    /// Now, monotonic.
+    /// Now, monotonic: what decisions count with.
     pub now: Moment,
+    /// Now, by the wall clock: shown to people, never decided by.
+    pub wall: Timestamp,
 }
 
 /// What decisions read of a ProviderConfig that can be used.

@@ -36,6 +36,8 @@ pub enum Action {
         /// The user's reason, where the instance is let go of unseen.
         orphaned: Option<String>,
     },
+    /// A departed object is done with: nothing of it is left.
+    Forget,
 }
 
 impl Plan {
@@ -62,6 +64,7 @@ impl Action {
             Self::Settle => "settle",
             Self::Delete(_) => "delete",
             Self::RemoveFinalizer { .. } => "remove-finalizer",
+            Self::Forget => "forget",
         }
     }
 }

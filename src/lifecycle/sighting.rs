@@ -109,11 +109,8 @@ impl Answers {
 
 /// The recorded id, the recorded creation time, but no owner tags: somebody removed them, or it never was ours.
 fn is_unproven(object: &Object, instance: &Instance) -> bool {
-    instance.owner.is_none()
-        && object
-            .recorded
-            .as_ref()
-            .is_some_and(|r| r.created_at.as_deref() == Some(instance.created_at.as_str()))
+    let then = object.recorded.as_ref().and_then(|r| r.created_at);
+    instance.owner.is_none() && then.is_some() && then == instance.created_at.parse().ok()
 }
 
 /// Picks the instance that counts: the highest incarnation; among equals the recorded one, else the lowest id.
