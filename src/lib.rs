@@ -1,6 +1,7 @@
 //! The operator of virtual machines.
 
 pub mod api;
+pub mod controller;
 pub mod domain;
 pub mod lifecycle;
 pub mod provider;

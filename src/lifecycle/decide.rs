@@ -53,16 +53,24 @@ fn let_go(seen: &Observed<'_>) -> Option<Plan> {
     if seen.memory.released() || (seen.memory.born() && !seen.memory.sign()) {
         return Some(Plan::hold(Reason::Deleting));
     }
-    object.force_orphan.as_ref().filter(|_| object.finalizer).map(|why| {
-        let orphaned = Some(why.clone());
-        Plan::new(Action::RemoveFinalizer { orphaned }, Reason::Deleting)
-    })
+    object
+        .force_orphan
+        .as_ref()
+        .filter(|_| object.finalizer)
+        .map(|why| {
+            let orphaned = Some(why.clone());
+            Plan::new(Action::RemoveFinalizer { orphaned }, Reason::Deleting)
+        })
 }
 
 /// What stops everything else, live or deleting.
 fn held(object: &Object, config: &Config) -> Option<Reason> {
     if object.paused || config.paused {
-        Some(if object.deleting { Reason::BlockedByPause } else { Reason::Paused })
+        Some(if object.deleting {
+            Reason::BlockedByPause
+        } else {
+            Reason::Paused
+        })
     } else if matches!(object.intent, IntentState::OtherCluster(_)) {
         Some(Reason::ClusterIdChanged)
     } else if account_changed(object, config) {
@@ -103,10 +111,9 @@ fn intending(policy: &Policy, seen: &Observed<'_>, config: &Config) -> Plan {
             Current::Unasked if policy.planted(Planted::StrippedIsNoIntent) => {
                 (Incarnation::FIRST, true)
             }
-            Current::Unasked
-            | Current::Present(_)
-            | Current::Unproven(_)
-            | Current::Unknown(_) => return Plan::hold(Reason::CreatePending),
+            Current::Unasked | Current::Present(_) | Current::Unproven(_) | Current::Unknown(_) => {
+                return Plan::hold(Reason::CreatePending);
+            }
         },
     };
     let kept = valid.filter(|intent| intent.incarnation == incarnation);
@@ -175,9 +182,11 @@ fn creating(policy: &Policy, seen: &Observed<'_>, config: &Config) -> Plan {
             raise(policy, object, config, Reason::CreatePending)
         }
         Current::Absent(Sureness::Confirmed) => create(policy, seen, Action::Create),
-        Current::Unasked if seen.memory.refused() == Some(object.generation) => {
-            Plan::hold(seen.memory.failure().map_or(Reason::InvalidRequest, |f| reason_of(&f.error)))
-        }
+        Current::Unasked if seen.memory.refused() == Some(object.generation) => Plan::hold(
+            seen.memory
+                .failure()
+                .map_or(Reason::InvalidRequest, |f| reason_of(&f.error)),
+        ),
         Current::Unasked if seen.memory.may_create_blind(policy, seen.now) && !stale => {
             create(policy, seen, Action::Create)
         }
@@ -285,7 +294,8 @@ pub fn reason_of(error: &ProviderError) -> Reason {
         | ErrorKind::Unavailable
         | ErrorKind::TimedOut
         | ErrorKind::NotLeading
-        | ErrorKind::HeldBack => Reason::ProviderUnreachable,
+        | ErrorKind::HeldBack
+        | ErrorKind::TooLate => Reason::ProviderUnreachable,
         ErrorKind::Malformed => Reason::MalformedAnswer,
         ErrorKind::NotFound => Reason::Lost,
         ErrorKind::EndpointNotAllowed => Reason::EndpointNotAllowed,

@@ -99,6 +99,11 @@ impl Memory {
         self.version.clone_from(&object.version);
     }
 
+    /// A version older than one that we know already: it can still show a sign.
+    pub fn saw_older(&mut self, object: &Object) {
+        self.sign |= object.shows_intent();
+    }
+
     fn forget_incarnation(&mut self) {
         self.first = false;
         self.in_doubt = false;
@@ -109,14 +114,18 @@ impl Memory {
         self.blind_until = None;
     }
 
-    /// An empty look from `began` to `ended`, `gap` being the distance that this case needs.
+    /// An empty look from `began` to `ended` at this version, `gap` being the distance that this case needs.
+    /// A look during which another version arrived does not count.
     pub fn looked_in_vain(
         &mut self,
         policy: &Policy,
-        began: Moment,
-        ended: Moment,
+        version: &str,
+        (began, ended): (Moment, Moment),
         gap: Duration,
     ) -> Sureness {
+        if self.version != version && !policy.planted(Planted::LooksKept) {
+            return Sureness::LookAgainAt(ended);
+        }
         match self.look {
             Some(first) if began >= first + gap => Sureness::Confirmed,
             Some(first) => Sureness::LookAgainAt(first + gap),
@@ -181,8 +190,7 @@ impl Memory {
         self.first = false;
         self.in_doubt = true;
         self.look = None;
-        self.blind_until
-            .get_or_insert(now + key_lifetime / 2);
+        self.blind_until.get_or_insert(now + key_lifetime / 2);
     }
 
     /// The answer to a create that was meant to make the instance.
@@ -211,7 +219,8 @@ impl Memory {
                 | ErrorKind::NotFound
                 | ErrorKind::EndpointNotAllowed
                 | ErrorKind::NotLeading
-                | ErrorKind::HeldBack,
+                | ErrorKind::HeldBack
+                | ErrorKind::TooLate,
             ) => {}
         }
     }
@@ -220,7 +229,12 @@ impl Memory {
     pub fn settle_answered(&mut self, answer: Result<(), ErrorKind>, sent: Moment, life: Duration) {
         let settled = match answer {
             Ok(()) | Err(ErrorKind::KeyOfDeleted | ErrorKind::KeyReused) => true,
-            Err(ErrorKind::KeyInUse | ErrorKind::Invalid | ErrorKind::QuotaExceeded | ErrorKind::Forbidden) => {
+            Err(
+                ErrorKind::KeyInUse
+                | ErrorKind::Invalid
+                | ErrorKind::QuotaExceeded
+                | ErrorKind::Forbidden,
+            ) => {
                 self.settled_by_refusal = true;
                 true
             }
@@ -235,7 +249,8 @@ impl Memory {
                 | ErrorKind::NotFound
                 | ErrorKind::EndpointNotAllowed
                 | ErrorKind::NotLeading
-                | ErrorKind::HeldBack,
+                | ErrorKind::HeldBack
+                | ErrorKind::TooLate,
             ) => false,
         };
         if settled {
@@ -333,7 +348,9 @@ impl Memory {
     /// A call to the provider failed.
     pub fn failed(&mut self, error: &ProviderError, now: Moment) {
         let (times, since) = match &self.failure {
-            Some(last) if last.error.kind == error.kind => (last.times.saturating_add(1), last.since),
+            Some(last) if last.error.kind == error.kind => {
+                (last.times.saturating_add(1), last.since)
+            }
             Some(_) | None => (1, now),
         };
         self.failure = Some(Failure {
@@ -343,7 +360,18 @@ impl Memory {
         });
     }
 
-    /// A call to the provider succeeded.
+    /// A look succeeded: an earlier one's failure is over, a write's is not.
+    pub fn looked(&mut self) {
+        if self
+            .failure
+            .as_ref()
+            .is_some_and(|f| !f.error.operation.is_write())
+        {
+            self.failure = None;
+        }
+    }
+
+    /// A write at the provider succeeded.
     pub fn succeeded(&mut self) {
         self.failure = None;
     }

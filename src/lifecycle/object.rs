@@ -122,7 +122,8 @@ impl Object {
         account: Option<&str>,
     ) -> Option<Intent> {
         let owner = self.owner(cluster);
-        let body = crate::domain::CreateBody::new(self.spec.as_ref()?, &self.key, &owner, incarnation);
+        let body =
+            crate::domain::CreateBody::new(self.spec.as_ref()?, &self.key, &owner, incarnation);
         Some(Intent {
             owner,
             incarnation,

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 
 use super::observed::Observed;
 use super::plan::{Action, Plan};
-use super::policy::Policy;
+use super::policy::{Planted, Policy};
 use crate::api::virtual_machine::{
     Address, AddressType, InstanceStatus, OperationStatus, OperationType, VirtualMachineStatus,
 };
@@ -121,7 +121,7 @@ fn status(
     let picture = Picture::draw(policy, seen, plan, outcome, instance);
     let mut new = old.clone();
     if let Some(instance) = instance {
-        show_instance(&mut new, seen, instance);
+        show_instance(policy, &mut new, seen, instance);
     }
     new.phase = Some(picture.phase(old.phase));
     new.conditions = condition::merge(
@@ -136,13 +136,24 @@ fn status(
 }
 
 /// The id and its incarnation go in together, as soon as known, and never of an older incarnation.
-fn show_instance(new: &mut VirtualMachineStatus, seen: &Observed<'_>, instance: &Instance) {
-    let older = instance.incarnation() < seen.object.incarnation();
+fn show_instance(
+    policy: &Policy,
+    new: &mut VirtualMachineStatus,
+    seen: &Observed<'_>,
+    instance: &Instance,
+) {
+    let older = instance.incarnation() < seen.object.incarnation()
+        && !policy.planted(Planted::OlderRecorded);
     if !older && !seen.object.deleting {
         new.id = Some(instance.id.as_str().to_owned());
         new.incarnation = Some(u64::from(instance.incarnation().get()));
     }
-    new.addresses = instance.addresses.iter().take(16).filter_map(address).collect();
+    new.addresses = instance
+        .addresses
+        .iter()
+        .take(16)
+        .filter_map(address)
+        .collect();
     new.instance = Some(InstanceStatus {
         cpu: Some(instance.cpu),
         memory: Some(instance.memory),
@@ -184,8 +195,10 @@ fn operation(
     };
     match (&plan.action, outcome) {
         (Action::NoteAttempt, _) => {
-            let mut next = same(OperationType::Create)
-                .unwrap_or_else(|| OperationStatus { attempts: 0, ..begun(OperationType::Create, seen.wall) });
+            let mut next = same(OperationType::Create).unwrap_or_else(|| OperationStatus {
+                attempts: 0,
+                ..begun(OperationType::Create, seen.wall)
+            });
             next.attempts = next.attempts.saturating_add(1);
             Some(next)
         }
@@ -263,7 +276,10 @@ fn holding(policy: &Policy, seen: &Observed<'_>, reason: Reason) -> Requeue {
 
 /// Quick while the instance is on its way, slow once it stands.
 fn watch_instance(policy: &Policy, seen: &Observed<'_>, instance: Option<&Instance>) -> Requeue {
-    let poll = seen.config.as_ref().map_or(policy.longest_backoff, |c| c.poll);
+    let poll = seen
+        .config
+        .as_ref()
+        .map_or(policy.longest_backoff, |c| c.poll);
     match instance.map(|i| picture::phase_of(&i.phase)) {
         Some(Phase::Provisioning | Phase::Starting | Phase::Stopping | Phase::Resizing) => {
             Requeue::After(policy.transition_poll)
@@ -300,7 +316,8 @@ fn retry(error: &ProviderError) -> Requeue {
         | ErrorKind::NotFound
         | ErrorKind::EndpointNotAllowed
         | ErrorKind::NotLeading
-        | ErrorKind::HeldBack => Requeue::Retry(error.retry_after),
+        | ErrorKind::HeldBack
+        | ErrorKind::TooLate => Requeue::Retry(error.retry_after),
     }
 }
 

@@ -61,10 +61,9 @@ impl Sighting {
     pub fn present(&self) -> Option<&Instance> {
         match &self.current {
             Current::Present(instance) => Some(instance),
-            Current::Unasked
-            | Current::Absent(_)
-            | Current::Unproven(_)
-            | Current::Unknown(_) => None,
+            Current::Unasked | Current::Absent(_) | Current::Unproven(_) | Current::Unknown(_) => {
+                None
+            }
         }
     }
 
@@ -78,10 +77,12 @@ impl Answers {
     /// Judges the answers for an object: `least` is the lowest incarnation that counts.
     #[must_use]
     pub fn judge(self, object: &Object, owner: &Owner, least: Incarnation) -> Judged {
-        let unknown = |error: ProviderError| Judged::Seen(Sighting {
-            current: Current::Unknown(error),
-            others: Vec::new(),
-        });
+        let unknown = |error: ProviderError| {
+            Judged::Seen(Sighting {
+                current: Current::Unknown(error),
+                others: Vec::new(),
+            })
+        };
         let mut ours = match self.found {
             Some(Err(error)) => return unknown(error),
             Some(Ok(found)) => found.into_iter().filter(|i| i.belongs_to(owner)).collect(),

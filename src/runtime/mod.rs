@@ -9,5 +9,6 @@
 //! ```
 
 pub mod clock;
+pub mod failpoint;
 pub mod queue;
 pub mod schedule;

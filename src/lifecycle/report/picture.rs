@@ -79,10 +79,11 @@ impl Picture {
     /// The conditions, in the order in which they are shown.
     pub(super) fn conditions(&self) -> Vec<Wanted> {
         let settled = self.ready.status == ConditionStatus::True && self.deleting.is_none();
-        let reconciling = (!settled && self.stalled.is_none() && self.paused.is_none()).then(|| {
-            let verdict = self.deleting.as_ref().unwrap_or(&self.ready);
-            Verdict::yes(verdict.reason, verdict.message.clone())
-        });
+        let reconciling =
+            (!settled && self.stalled.is_none() && self.paused.is_none()).then(|| {
+                let verdict = self.deleting.as_ref().unwrap_or(&self.ready);
+                Verdict::yes(verdict.reason, verdict.message.clone())
+            });
         let always = [
             (ConditionType::Ready, Some(&self.ready)),
             (ConditionType::Provisioned, Some(&self.provisioned)),
@@ -175,7 +176,9 @@ fn provider_ready(seen: &Observed<'_>, failure: Option<&ProviderError>) -> Verdi
     let for_secs = lasting.map_or(0, |f| seen.now.since(f.since).as_secs());
     let counts = match error.kind {
         ErrorKind::Unauthorized | ErrorKind::EndpointNotAllowed => true,
-        ErrorKind::Unavailable | ErrorKind::TimedOut | ErrorKind::HeldBack => times >= 3,
+        ErrorKind::Unavailable | ErrorKind::TimedOut | ErrorKind::HeldBack | ErrorKind::TooLate => {
+            times >= 3
+        }
         ErrorKind::RateLimited => for_secs >= 30,
         ErrorKind::Invalid
         | ErrorKind::KeyReused
@@ -208,9 +211,11 @@ fn provisioned(
         return provisioned_with(policy, seen, instance);
     }
     match (plan.reason, failure) {
-        (reason @ (Reason::OwnershipUnproven | Reason::ClusterIdChanged | Reason::AccountChanged), _) => {
-            Verdict::unknown(reason, words::held(reason).to_owned())
-        }
+        (
+            reason
+            @ (Reason::OwnershipUnproven | Reason::ClusterIdChanged | Reason::AccountChanged),
+            _,
+        ) => Verdict::unknown(reason, words::held(reason).to_owned()),
         (reason @ (Reason::SpecUnreadable | Reason::SafeCreateUnsupported), _) => {
             Verdict::no(reason, words::held(reason).to_owned())
         }

@@ -38,7 +38,9 @@ pub(super) fn lost(object: &Object) -> String {
             "instance {} is not at the provider; once that is certain it is made anew",
             recorded.id
         ),
-        None => "the instance is not at the provider; once that is certain it is made anew".to_owned(),
+        None => {
+            "the instance is not at the provider; once that is certain it is made anew".to_owned()
+        }
     }
 }
 
@@ -82,14 +84,18 @@ pub(super) fn duplicate(instance: &Instance, others: &[Instance]) -> String {
 /// What is wrong with the provider itself.
 pub(super) fn provider_problem(error: &ProviderError) -> String {
     let what = match error.kind {
-        ErrorKind::Unauthorized => "the provider does not accept the API key; put a valid one into the Secret",
+        ErrorKind::Unauthorized => {
+            "the provider does not accept the API key; put a valid one into the Secret"
+        }
         ErrorKind::EndpointNotAllowed => {
             "the endpoint is not one that this operator may talk to; see --endpoint-allow"
         }
         ErrorKind::RateLimited => "the provider answers that there are too many requests",
         ErrorKind::Forbidden => "the API key does not allow this operation",
         ErrorKind::Malformed => "the provider's answer cannot be understood",
-        ErrorKind::Conflict | ErrorKind::KeyInUse => "another operation is under way at the provider",
+        ErrorKind::Conflict | ErrorKind::KeyInUse => {
+            "another operation is under way at the provider"
+        }
         ErrorKind::Invalid
         | ErrorKind::KeyReused
         | ErrorKind::KeyOfDeleted
@@ -99,7 +105,8 @@ pub(super) fn provider_problem(error: &ProviderError) -> String {
         | ErrorKind::Unavailable
         | ErrorKind::TimedOut
         | ErrorKind::NotLeading
-        | ErrorKind::HeldBack => "the provider cannot be reached or fails; it is tried again",
+        | ErrorKind::HeldBack
+        | ErrorKind::TooLate => "the provider cannot be reached or fails; it is tried again",
     };
     format!("{what}{}", evidence(error))
 }
@@ -109,7 +116,9 @@ pub(super) fn create_failed(error: &ProviderError) -> String {
     let what = match error.kind {
         ErrorKind::Invalid => match error.code.as_deref() {
             Some("InvalidImage") => "the provider does not know the image; correct spec.image",
-            Some("InvalidSpec") => "the provider refuses this size; correct spec.cpu or spec.memory",
+            Some("InvalidSpec") => {
+                "the provider refuses this size; correct spec.cpu or spec.memory"
+            }
             Some(_) | None => "the provider refuses the request; correct the spec",
         },
         ErrorKind::QuotaExceeded => {
@@ -129,7 +138,8 @@ pub(super) fn create_failed(error: &ProviderError) -> String {
         | ErrorKind::NotFound
         | ErrorKind::EndpointNotAllowed
         | ErrorKind::NotLeading
-        | ErrorKind::HeldBack => return provider_problem(error),
+        | ErrorKind::HeldBack
+        | ErrorKind::TooLate => return provider_problem(error),
     };
     format!("{what}{}", evidence(error))
 }
@@ -185,5 +195,8 @@ pub(super) fn differences(spec: &InstanceSpec, instance: &Instance) -> Vec<Strin
 }
 
 pub(super) fn drift(differences: &[String]) -> String {
-    format!("the instance differs from the spec: {}", differences.join(", "))
+    format!(
+        "the instance differs from the spec: {}",
+        differences.join(", ")
+    )
 }
