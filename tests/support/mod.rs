@@ -18,19 +18,19 @@ const POLL: Duration = Duration::from_millis(20);
 const LOOKS: usize = 6_000;
 
 /// A running control plane. Dropping it kills every process of it.
-pub struct ControlPlane {
+pub(crate) struct ControlPlane {
     /// The administrator's kubeconfig.
-    pub kubeconfig: PathBuf,
+    pub(crate) kubeconfig: PathBuf,
     /// URL of the API server.
-    pub server: String,
+    pub(crate) server: String,
     /// kubectl.
-    pub kubectl: PathBuf,
+    pub(crate) kubectl: PathBuf,
     /// Process id of etcd.
-    pub etcd_pid: u32,
+    pub(crate) etcd_pid: u32,
     /// Process id of kube-apiserver; another one after [`ControlPlane::restart_api_server`].
-    pub apiserver_pid: u32,
+    pub(crate) apiserver_pid: u32,
     /// What else vmctl announced.
-    pub announcement: Value,
+    pub(crate) announcement: Value,
     dir: tempfile::TempDir,
     process: Child,
     stdin: Option<ChildStdin>,
@@ -39,23 +39,23 @@ pub struct ControlPlane {
 
 /// What kubectl answered.
 #[derive(Debug)]
-pub struct Answer {
+pub(crate) struct Answer {
     /// Whether it exited with 0.
-    pub success: bool,
+    pub(crate) success: bool,
     /// Its stdout.
-    pub stdout: String,
+    pub(crate) stdout: String,
     /// Its stderr.
-    pub stderr: String,
+    pub(crate) stderr: String,
 }
 
 impl ControlPlane {
     /// With kube-controller-manager, where there is one, and an audit log.
-    pub fn start() -> Self {
+    pub(crate) fn start() -> Self {
         Self::start_with(&[])
     }
 
     /// The same with further options of `vmctl control-plane`.
-    pub fn start_with(options: &[&str]) -> Self {
+    pub(crate) fn start_with(options: &[&str]) -> Self {
         let dir = tempfile::tempdir().expect("a temporary directory");
         let mut command = Command::new(env!("CARGO_BIN_EXE_vmctl"));
         command
@@ -111,12 +111,12 @@ impl ControlPlane {
     }
 
     /// A directory for the test's own files, removed with the control plane.
-    pub fn dir(&self) -> &Path {
+    pub(crate) fn dir(&self) -> &Path {
         self.dir.path()
     }
 
     /// Process id of `vmctl control-plane` itself.
-    pub fn vmctl_pid(&self) -> u32 {
+    pub(crate) fn vmctl_pid(&self) -> u32 {
         self.process.id()
     }
 
@@ -124,7 +124,7 @@ impl ControlPlane {
     ///
     /// # Panics
     /// kubectl fails.
-    pub fn kubectl(&self, args: &[&str]) -> String {
+    pub(crate) fn kubectl(&self, args: &[&str]) -> String {
         let answer = self.try_kubectl(args, "");
         assert!(answer.success, "kubectl {args:?}: {}", answer.stderr);
         answer.stdout
@@ -134,7 +134,7 @@ impl ControlPlane {
     ///
     /// # Panics
     /// It is refused.
-    pub fn apply(&self, manifest: &str) -> String {
+    pub(crate) fn apply(&self, manifest: &str) -> String {
         let answer = self.try_kubectl(&["apply", "-f", "-"], manifest);
         assert!(
             answer.success,
@@ -145,7 +145,7 @@ impl ControlPlane {
     }
 
     /// Runs kubectl with `input` on its stdin.
-    pub fn try_kubectl(&self, args: &[&str], input: &str) -> Answer {
+    pub(crate) fn try_kubectl(&self, args: &[&str], input: &str) -> Answer {
         let mut command = Command::new(&self.kubectl);
         command
             .arg("--kubeconfig")
@@ -168,7 +168,7 @@ impl ControlPlane {
 
     /// Every request so far, as the API server recorded it when it was answered (`audit.k8s.io/v1`). A long-running
     /// one, such as a watch, appears twice: stage `ResponseStarted`, then `ResponseComplete`.
-    pub fn audit(&self) -> Vec<Value> {
+    pub(crate) fn audit(&self) -> Vec<Value> {
         let text = fs::read_to_string(self.dir.path().join("audit.log"))
             .expect("the audit log can be read");
         // The last line may be under the server's pen.
@@ -180,7 +180,7 @@ impl ControlPlane {
     }
 
     /// The answered requests that may have changed something, made by `user`.
-    pub fn writes_of(&self, user: &str) -> Vec<Value> {
+    pub(crate) fn writes_of(&self, user: &str) -> Vec<Value> {
         let is_write = |event: &Value| {
             let verb = event["verb"].as_str().unwrap_or_default();
             event["stage"] == "ResponseComplete" && !["get", "list", "watch"].contains(&verb)
@@ -192,7 +192,7 @@ impl ControlPlane {
     }
 
     /// Restarts kube-apiserver: same port, same etcd. Returns when it is ready again.
-    pub fn restart_api_server(&mut self) {
+    pub(crate) fn restart_api_server(&mut self) {
         signal(self.process.id(), rustix::process::Signal::USR1);
         let before = self.apiserver_pid;
         let file = self
@@ -211,7 +211,7 @@ impl ControlPlane {
     }
 
     /// Waits for the end of vmctl, closing its stdin first when `close` is set; returns its exit status and words.
-    pub fn wait(mut self, close: bool) -> (std::process::ExitStatus, String) {
+    pub(crate) fn wait(mut self, close: bool) -> (std::process::ExitStatus, String) {
         if close {
             drop(self.stdin.take());
         }
@@ -226,7 +226,7 @@ impl ControlPlane {
     }
 
     /// The processes of the control plane, vmctl itself left out.
-    pub fn pids(&self) -> Vec<u32> {
+    pub(crate) fn pids(&self) -> Vec<u32> {
         let names = ["etcdPid", "apiserverPid", "controllerManagerPid"];
         names
             .iter()
@@ -272,7 +272,7 @@ fn pid(announcement: &Value, name: &str) -> u32 {
 ///
 /// # Panics
 /// It does not within two minutes.
-pub fn until(what: &str, mut condition: impl FnMut() -> bool) {
+pub(crate) fn until(what: &str, mut condition: impl FnMut() -> bool) {
     for _look in 0..LOOKS {
         if condition() {
             return;
@@ -283,14 +283,14 @@ pub fn until(what: &str, mut condition: impl FnMut() -> bool) {
 }
 
 /// Whether a process runs; one that has ended and was not reaped yet does not.
-pub fn is_running(pid: u32) -> bool {
+pub(crate) fn is_running(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(") ")
         .is_some_and(|(_, fields)| !fields.starts_with('Z') && !fields.starts_with('X'))
 }
 
 /// Sends a signal to a process that the test started.
-pub fn signal(pid: u32, signal: rustix::process::Signal) {
+pub(crate) fn signal(pid: u32, signal: rustix::process::Signal) {
     let pid = i32::try_from(pid)
         .ok()
         .and_then(rustix::process::Pid::from_raw)
