@@ -1,1 +1,4 @@
 //! The operator of virtual machines.
+
+pub mod api;
+pub mod domain;
