@@ -1,4 +1,5 @@
 //! The operator of virtual machines.
 
+pub mod api;
 pub mod domain;
 pub mod provider;
