@@ -3,6 +3,16 @@
 //! No type of the Kubernetes API appears here, and nobody retries here: one call is one request (or one
 //! request per page), and what failed is told as a [`ProviderError`].
 
+mod answer;
+pub mod breaker;
+pub mod credential;
+pub mod guard;
+pub mod http;
+pub mod limited;
+pub mod measured;
+pub mod time;
+mod wire;
+
 use std::future::Future;
 
 use crate::domain::{
@@ -35,8 +45,7 @@ pub trait Provider: Send + Sync + 'static {
     ///
     /// # Errors
     /// `NotFound` where there is none; otherwise any kind that a read can have.
-    fn get(&self, id: &InstanceId)
-    -> impl Future<Output = Result<Instance, ProviderError>> + Send;
+    fn get(&self, id: &InstanceId) -> impl Future<Output = Result<Instance, ProviderError>> + Send;
 
     /// Every instance tagged with this owner: all pages, any incarnation. An empty answer proves nothing by
     /// itself, because lists may lag.
