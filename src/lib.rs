@@ -2,4 +2,6 @@
 
 pub mod api;
 pub mod domain;
+pub mod lifecycle;
 pub mod provider;
+pub mod runtime;

@@ -14,3 +14,6 @@ pub use failure::{ErrorKind, Operation, ProviderError};
 pub use instance::{Address, AddressType, Capabilities, Instance, InstancePhase, OwnerTag};
 pub use intent::{CreateBody, InstanceSpec, Intent, IntentError};
 pub use key::{ClusterId, IdempotencyKey, Incarnation, InstanceId, ObjectKey, Owner, Uid};
+pub use quantity::{Quantity, QuantityError};
+pub use term::{Term, TermHolder};
+pub use time::Moment;
