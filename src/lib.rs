@@ -2,6 +2,5 @@
 
 pub mod api;
 pub mod domain;
-pub mod lifecycle;
 pub mod provider;
 pub mod runtime;
