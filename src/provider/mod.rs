@@ -3,6 +3,16 @@
 //! No type of the Kubernetes API appears here, and nobody retries here: one call is one request (or one
 //! request per page), and what failed is told as a [`ProviderError`].
 
+mod answer;
+pub mod breaker;
+pub mod credential;
+pub mod guard;
+pub mod http;
+pub mod limited;
+pub mod measured;
+pub mod time;
+mod wire;
+
 use std::future::Future;
 
 use crate::domain::{
