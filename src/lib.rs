@@ -3,5 +3,6 @@
 pub mod api;
 pub mod controller;
 pub mod domain;
+pub mod lifecycle;
 pub mod provider;
 pub mod runtime;
