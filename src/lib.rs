@@ -6,3 +6,4 @@ pub mod domain;
 pub mod lifecycle;
 pub mod provider;
 pub mod runtime;
+pub mod telemetry;
