@@ -81,6 +81,15 @@ impl Knowledge {
         })
     }
 
+    /// Whether this version is the answer of our own last write to the object, which the store is about to catch up
+    /// with: nothing in it is news.
+    #[must_use]
+    pub fn awaits(&self, key: &ObjectKey, version: &str) -> bool {
+        let inner = self.lock();
+        let overlay = inner.objects.get(key).and_then(|e| e.overlay.as_ref());
+        overlay.is_some_and(|overlay| overlay.view.object.version == version)
+    }
+
     /// The watch delivered a version. Gives the uid that this shows to have departed, if any.
     pub fn arrived(&self, policy: &Policy, view: View, arrival: Arrival) -> Option<Uid> {
         let mut inner = self.lock();

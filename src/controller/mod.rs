@@ -2,8 +2,10 @@
 
 mod apply;
 pub mod clouds;
+pub mod configs;
 pub mod cluster;
 pub mod knowledge;
+pub mod kube;
 mod observe;
 mod patch;
 mod record;

@@ -100,10 +100,19 @@ impl<P: Provider> ConfigBook<P> {
         self.listed.store(true, Ordering::SeqCst);
     }
 
-    /// Names of all ProviderConfigs.
+    /// Whether the first list is complete.
     #[must_use]
-    pub fn keys(&self) -> Vec<ObjectKey> {
-        self.lock().keys().cloned().collect()
+    pub fn has_listed(&self) -> bool {
+        self.listed.load(Ordering::SeqCst)
+    }
+
+    /// Whether deletion of the ProviderConfig was asked for.
+    #[must_use]
+    pub fn is_going(&self, key: &ObjectKey) -> bool {
+        let entries = self.lock();
+        entries
+            .get(key)
+            .is_some_and(|entry| entry.stored.metadata.deletion_timestamp.is_some())
     }
 
     /// The ProviderConfigs of a namespace that name this Secret, and whether each wants it protected.
