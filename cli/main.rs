@@ -2,10 +2,12 @@
 
 mod args;
 mod clock;
+mod env;
 mod files;
 mod hint;
 mod output;
 mod runtime;
+mod verbs;
 
 use std::process::ExitCode;
 
@@ -13,7 +15,9 @@ use clap::Parser;
 
 use crate::args::{Args, Command};
 use crate::hint::{Exit, Failure};
-use crate::runtime::embedded::{child, foreground};
+use crate::env::{down, status, up};
+use crate::runtime::embedded::{child, foreground, supervisor};
+use crate::verbs::{kubectl, version};
 
 fn main() -> ExitCode {
     // A child in its first life: nothing may come before this, it has no time and needs no runtime.
@@ -79,6 +83,12 @@ fn run(args: Args) -> Result<(), Failure> {
 
 async fn dispatch(command: Command) -> Result<(), Failure> {
     match command {
+        Command::Up(args) => up::run(args).await,
+        Command::Down(args) => down::run(args).await,
+        Command::Status(args) => status::run(args).await,
+        Command::Kubectl(args) => kubectl::run(args),
+        Command::Version(args) => version::run(&args),
+        Command::Supervise(args) => supervisor::run(args).await,
         Command::ControlPlane(args) => foreground::run(args).await,
     }
 }
