@@ -5,7 +5,7 @@ use clap::{Parser, Subcommand};
 use crate::env::{down, status, up};
 use crate::output::Color;
 use crate::runtime::embedded::{foreground, supervisor};
-use crate::verbs::{kubectl, version};
+use crate::verbs::{kubectl, mock, version};
 
 /// Virtual machines on Kubernetes: environments to develop in, and the verbs to work with them
 #[derive(Debug, Parser)]
@@ -33,6 +33,8 @@ pub(crate) enum Command {
     Status(status::Args),
     /// Run kubectl in an environment
     Kubectl(kubectl::Args),
+    /// Run the mock provider alone
+    Mock(mock::Args),
     /// Print versions
     Version(version::Args),
     /// Run a control plane in the foreground, for tests

@@ -17,7 +17,7 @@ use crate::args::{Args, Command};
 use crate::hint::{Exit, Failure};
 use crate::env::{down, status, up};
 use crate::runtime::embedded::{child, foreground, supervisor};
-use crate::verbs::{kubectl, version};
+use crate::verbs::{kubectl, mock, version};
 
 fn main() -> ExitCode {
     // A child in its first life: nothing may come before this, it has no time and needs no runtime.
@@ -87,6 +87,7 @@ async fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Down(args) => down::run(args).await,
         Command::Status(args) => status::run(args).await,
         Command::Kubectl(args) => kubectl::run(args),
+        Command::Mock(args) => mock::run(args).await,
         Command::Version(args) => version::run(&args),
         Command::Supervise(args) => supervisor::run(args).await,
         Command::ControlPlane(args) => foreground::run(args).await,
