@@ -121,7 +121,12 @@ impl Lock {
                 // Its last holder removed the file: what we hold is a lock on nothing.
                 Ok(()) => {}
                 Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
-                Err(errno) => return Err(Error::Write { path: path.to_owned(), source: errno.into() }),
+                Err(errno) => {
+                    return Err(Error::Write {
+                        path: path.to_owned(),
+                        source: errno.into(),
+                    });
+                }
             }
         }
     }
@@ -134,7 +139,10 @@ impl Lock {
             .truncate(false)
             .mode(0o600)
             .open(path)
-            .map_err(|source| Error::Write { path: path.to_owned(), source })
+            .map_err(|source| Error::Write {
+                path: path.to_owned(),
+                source,
+            })
     }
 
     /// The process that holds the lock, as far as the kernel tells.
@@ -145,7 +153,8 @@ impl Lock {
             let mut fields = line.split_ascii_whitespace();
             let pid = fields.nth(4)?;
             let found = fields.next()?.rsplit(':').next()?.parse::<u64>().ok()?;
-            (line.contains("FLOCK") && !line.contains("->") && found == inode).then(|| pid.parse().ok())?
+            (line.contains("FLOCK") && !line.contains("->") && found == inode)
+                .then(|| pid.parse().ok())?
         })
     }
 }
@@ -169,8 +178,15 @@ mod tests {
         assert!(!write_if_changed(&path, b"one").unwrap());
         assert!(write_if_changed(&path, b"two").unwrap());
         assert_eq!(read_optional(&path).unwrap().as_deref(), Some("two"));
-        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "nothing temporary stays");
+        assert_eq!(
+            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
+        assert_eq!(
+            fs::read_dir(dir.path()).unwrap().count(),
+            1,
+            "nothing temporary stays"
+        );
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod clock;
 mod env;
 mod files;
 mod hint;
+mod operator;
 mod output;
 mod runtime;
 mod verbs;
@@ -14,18 +15,28 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use crate::args::{Args, Command};
-use crate::hint::{Exit, Failure};
 use crate::env::{down, status, up};
+use crate::hint::{Exit, Failure};
 use crate::runtime::embedded::{child, foreground, supervisor};
 use crate::verbs::{kubectl, mock, version};
 
 fn main() -> ExitCode {
     // A child in its first life: nothing may come before this, it has no time and needs no runtime.
     let mut words = std::env::args_os().skip(1);
-    if words.next().is_some_and(|word| word == child::SUBCOMMAND) {
+    let first = words.next();
+    if first
+        .as_deref()
+        .is_some_and(|word| word == child::SUBCOMMAND)
+    {
         let problem = child::become_program(words);
         output::failure(&Failure::new(Exit::Failure, "VMC-CHILD", problem));
         return ExitCode::from(127);
+    }
+    if first
+        .as_deref()
+        .is_some_and(|word| word == operator::SUBCOMMAND)
+    {
+        return operator::main(words);
     }
     let args = match Args::try_parse() {
         Ok(args) => args,

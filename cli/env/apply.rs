@@ -74,26 +74,55 @@ impl Error {
 pub(crate) async fn apply(client: &Client, wanted: &DynamicObject) -> Result<Applied, Error> {
     let api = api(client, wanted)?;
     let name = wanted.name_any();
-    let label = format!("{} {name}", wanted.types.as_ref().map_or("object", |types| types.kind.as_str()));
+    let label = format!(
+        "{} {name}",
+        wanted
+            .types
+            .as_ref()
+            .map_or("object", |types| types.kind.as_str())
+    );
     let present = call("get", &label, api.get_opt(&name)).await?;
     let params = PatchParams::apply(MANAGER).force();
     if let Some(present) = &present {
-        let dry = call("check", &label, api.patch(&name, &params.clone().dry_run(), &Patch::Apply(wanted))).await?;
+        let dry = call(
+            "check",
+            &label,
+            api.patch(&name, &params.clone().dry_run(), &Patch::Apply(wanted)),
+        )
+        .await?;
         if same(present, &dry) {
             return Ok(Applied::Unchanged);
         }
     }
-    call("apply", &label, api.patch(&name, &params, &Patch::Apply(wanted))).await?;
-    Ok(if present.is_some() { Applied::Changed } else { Applied::Created })
+    call(
+        "apply",
+        &label,
+        api.patch(&name, &params, &Patch::Apply(wanted)),
+    )
+    .await?;
+    Ok(if present.is_some() {
+        Applied::Changed
+    } else {
+        Applied::Created
+    })
 }
 
 /// The object as it is now; `None` when it is not there.
 ///
 /// # Errors
 /// The API server refuses or cannot be reached.
-pub(crate) async fn read(client: &Client, object: &DynamicObject) -> Result<Option<DynamicObject>, Error> {
+pub(crate) async fn read(
+    client: &Client,
+    object: &DynamicObject,
+) -> Result<Option<DynamicObject>, Error> {
     let name = object.name_any();
-    let label = format!("{} {name}", object.types.as_ref().map_or("object", |types| types.kind.as_str()));
+    let label = format!(
+        "{} {name}",
+        object
+            .types
+            .as_ref()
+            .map_or("object", |types| types.kind.as_str())
+    );
     call("get", &label, api(client, object)?.get_opt(&name)).await
 }
 
@@ -108,10 +137,21 @@ fn api(client: &Client, object: &DynamicObject) -> Result<Api<DynamicObject>, Er
     })
 }
 
-async fn call<T>(verb: &'static str, object: &str, call: impl Future<Output = kube::Result<T>>) -> Result<T, Error> {
+async fn call<T>(
+    verb: &'static str,
+    object: &str,
+    call: impl Future<Output = kube::Result<T>>,
+) -> Result<T, Error> {
     match tokio::time::timeout(TIMEOUT, call).await {
-        Ok(answer) => answer.map_err(|source| Error::Call { verb, object: object.to_owned(), source: Box::new(source) }),
-        Err(_elapsed) => Err(Error::Silent { verb, object: object.to_owned() }),
+        Ok(answer) => answer.map_err(|source| Error::Call {
+            verb,
+            object: object.to_owned(),
+            source: Box::new(source),
+        }),
+        Err(_elapsed) => Err(Error::Silent {
+            verb,
+            object: object.to_owned(),
+        }),
     }
 }
 

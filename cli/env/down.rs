@@ -56,7 +56,11 @@ pub(crate) struct Args {
 /// Another command works on it, a file cannot be removed, or something is left.
 pub(crate) async fn run(args: Args) -> Result<(), Failure> {
     let talk = Talk::new(args.quiet);
-    let names = if args.all { Environment::all()? } else { vec![args.selection.name.clone()] };
+    let names = if args.all {
+        Environment::all()?
+    } else {
+        vec![args.selection.name.clone()]
+    };
     if args.all && !names.is_empty() && !args.yes {
         confirm(&names)?;
     }
@@ -67,15 +71,27 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
 }
 
 fn confirm(names: &[Name]) -> Result<(), Failure> {
-    let refused = |cause: &str| Failure::new(Exit::Conflict, "VMC-CONFIRM", cause).fix("vmctl down --all --yes");
+    let refused = |cause: &str| {
+        Failure::new(Exit::Conflict, "VMC-CONFIRM", cause).fix("vmctl down --all --yes")
+    };
     if !std::io::stdin().is_terminal() {
-        return Err(refused("nobody can be asked whether all environments are to be removed"));
+        return Err(refused(
+            "nobody can be asked whether all environments are to be removed",
+        ));
     }
     let list: Vec<&str> = names.iter().map(Name::as_str).collect();
-    Talk::new(false).line(&format!("remove {} environments: {}? type their number", names.len(), list.join(", ")));
+    Talk::new(false).line(&format!(
+        "remove {} environments: {}? type their number",
+        names.len(),
+        list.join(", ")
+    ));
     let mut answer = String::new();
     let _ = std::io::stdin().lock().read_line(&mut answer);
-    if answer.trim() == names.len().to_string() { Ok(()) } else { Err(refused("not confirmed, nothing was removed")) }
+    if answer.trim() == names.len().to_string() {
+        Ok(())
+    } else {
+        Err(refused("not confirmed, nothing was removed"))
+    }
 }
 
 async fn remove(environment: &Environment, verify: bool, talk: &Talk) -> Result<(), Failure> {
@@ -93,7 +109,8 @@ async fn remove(environment: &Environment, verify: bool, talk: &Talk) -> Result<
         kill_leftovers(environment, state.as_ref(), talk).await;
         fs::remove_dir_all(environment.dir()).map_err(|error| {
             let cause = format!("cannot remove {}: {error}", environment.dir().display());
-            Failure::new(Exit::Failure, "VMC-REMOVE", cause).fix("see who uses it, then run the same command again")
+            Failure::new(Exit::Failure, "VMC-REMOVE", cause)
+                .fix("see who uses it, then run the same command again")
         })?;
         // The parents go with the last environment; they stay while there is another one.
         for parent in environment.dir().ancestors().skip(1).take(2) {
@@ -104,7 +121,11 @@ async fn remove(environment: &Environment, verify: bool, talk: &Talk) -> Result<
         kill_leftovers(environment, None, talk).await;
         talk.line(&format!("there is no environment {name}"));
     }
-    if verify { verified(environment, state.as_ref()) } else { Ok(()) }
+    if verify {
+        verified(environment, state.as_ref())
+    } else {
+        Ok(())
+    }
 }
 
 /// Gives the operator a bounded chance to delete what it made at the provider.
@@ -112,7 +133,9 @@ async fn finalize(environment: &Environment, state: &State, talk: &Talk) {
     if state.operator.is_none() {
         return;
     }
-    let Ok(client) = environment.client().await else { return };
+    let Ok(client) = environment.client().await else {
+        return;
+    };
     let Some(count) = delete_machines(&client).await else {
         talk.line("the API server does not answer; VirtualMachines go with their data");
         return;
@@ -120,7 +143,10 @@ async fn finalize(environment: &Environment, state: &State, talk: &Talk) {
     if count == 0 {
         return;
     }
-    talk.line(&format!("waiting for {count} VirtualMachines to be finalised, {} s at most", FINALIZERS.as_secs()));
+    talk.line(&format!(
+        "waiting for {count} VirtualMachines to be finalised, {} s at most",
+        FINALIZERS.as_secs()
+    ));
     let gone = async {
         while machines(&client).await.is_some_and(|list| !list.is_empty()) {
             clock::sleep(POLL).await;
@@ -132,7 +158,11 @@ async fn finalize(environment: &Environment, state: &State, talk: &Talk) {
 }
 
 fn machine_api(client: &Client, namespace: Option<&str>) -> Api<DynamicObject> {
-    let kind = ApiResource::from_gvk(&GroupVersionKind::gvk("compute.example.com", "v1", "VirtualMachine"));
+    let kind = ApiResource::from_gvk(&GroupVersionKind::gvk(
+        "compute.example.com",
+        "v1",
+        "VirtualMachine",
+    ));
     match namespace {
         Some(namespace) => Api::namespaced_with(client.clone(), namespace, &kind),
         None => Api::all_with(client.clone(), &kind),
@@ -175,7 +205,10 @@ async fn gone(process: &Identity, within: Duration) -> bool {
 
 /// Kills what the supervisor left, which is nothing unless it was killed itself at a bad moment.
 async fn kill_leftovers(environment: &Environment, state: Option<&State>, talk: &Talk) {
-    let children = state.into_iter().flat_map(|state| &state.children).filter_map(|child| child.process.as_ref());
+    let children = state
+        .into_iter()
+        .flat_map(|state| &state.children)
+        .filter_map(|child| child.process.as_ref());
     for child in children {
         child.signal(Signal::KILL);
     }
@@ -192,7 +225,11 @@ async fn kill_leftovers(environment: &Environment, state: Option<&State>, talk: 
 fn verified(environment: &Environment, state: Option<&State>) -> Result<(), Failure> {
     let mut left: Vec<String> = Vec::new();
     for leftover in leftovers::processes(environment.dir()) {
-        left.push(format!("process {} {}", leftover.identity.pid, leftover.identity.executable.display()));
+        left.push(format!(
+            "process {} {}",
+            leftover.identity.pid,
+            leftover.identity.executable.display()
+        ));
     }
     if environment.dir().exists() {
         left.push(format!("directory {}", environment.dir().display()));
@@ -206,11 +243,23 @@ fn verified(environment: &Environment, state: Option<&State>) -> Result<(), Fail
         operator.map(|operator| operator.metrics.as_str()),
         operator.map(|operator| operator.health.as_str()),
     ];
-    let known = urls.into_iter().flatten().filter_map(|url| url::Url::parse(url).ok()?.port());
-    left.extend(known.filter(|port| !ports::is_free(*port)).map(|port| format!("port {port}")));
+    let known = urls
+        .into_iter()
+        .flatten()
+        .filter_map(|url| url::Url::parse(url).ok()?.port());
+    left.extend(
+        known
+            .filter(|port| !ports::is_free(*port))
+            .map(|port| format!("port {port}")),
+    );
     if left.is_empty() {
-        return output::data(&format!("nothing is left of environment {}", environment.name()));
+        return output::data(&format!(
+            "nothing is left of environment {}",
+            environment.name()
+        ));
     }
     let cause = format!("something is left of environment {}", environment.name());
-    Err(Failure::new(Exit::Failure, "VMC-LEFTOVERS", cause).evidence(left).fix("run the same command again"))
+    Err(Failure::new(Exit::Failure, "VMC-LEFTOVERS", cause)
+        .evidence(left)
+        .fix("run the same command again"))
 }

@@ -42,16 +42,30 @@ pub(crate) struct Journal {
 impl Journal {
     /// The journal in an environment's directory.
     pub(crate) fn of(dir: &Path) -> Self {
-        Self { path: dir.join("journal.jsonl") }
+        Self {
+            path: dir.join("journal.jsonl"),
+        }
     }
 
     /// Adds a line. It is for people and support: what is true is looked up, never read from here, and so a journal
     /// that cannot be written stops nothing.
     pub(crate) fn write(&self, step: &str, event: Event, note: &str) {
-        let entry = Entry { at: clock::timestamp(), pid: std::process::id(), step, event, note };
-        let Ok(mut line) = serde_json::to_vec(&entry) else { return };
+        let entry = Entry {
+            at: clock::timestamp(),
+            pid: std::process::id(),
+            step,
+            event,
+            note,
+        };
+        let Ok(mut line) = serde_json::to_vec(&entry) else {
+            return;
+        };
         line.push(b'\n');
-        let file = OpenOptions::new().create(true).append(true).mode(0o600).open(&self.path);
+        let file = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .mode(0o600)
+            .open(&self.path);
         let _ = file.and_then(|mut file| file.write_all(&line));
     }
 }

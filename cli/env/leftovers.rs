@@ -20,7 +20,9 @@ pub(crate) struct Leftover {
 pub(crate) fn processes(dir: &Path) -> Vec<Leftover> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    pids.filter(|pid| *pid != std::process::id()).filter_map(|pid| marked(pid, dir)).collect()
+    pids.filter(|pid| *pid != std::process::id())
+        .filter_map(|pid| marked(pid, dir))
+        .collect()
 }
 
 /// The identity comes first: should the pid change hands in between, the two do not fit and nobody is signalled.
@@ -30,12 +32,18 @@ fn marked(pid: u32, dir: &Path) -> Option<Leftover> {
     let mut marker = MARKER.as_bytes().to_vec();
     marker.push(b'=');
     marker.extend_from_slice(dir.as_os_str().as_bytes());
-    environment.split(|byte| *byte == 0).any(|variable| variable == marker).then_some(Leftover { identity })
+    environment
+        .split(|byte| *byte == 0)
+        .any(|variable| variable == marker)
+        .then_some(Leftover { identity })
 }
 
 /// Kills what is left. Returns how many were hit.
 pub(crate) fn kill(dir: &Path) -> usize {
-    processes(dir).iter().filter(|leftover| leftover.identity.signal(Signal::KILL)).count()
+    processes(dir)
+        .iter()
+        .filter(|leftover| leftover.identity.signal(Signal::KILL))
+        .count()
 }
 
 #[cfg(test)]

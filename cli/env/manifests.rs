@@ -26,13 +26,21 @@ pub(crate) const RIGHTS: &[&str] = &[
 /// A file is no manifest.
 pub(crate) fn objects(files: &[&str]) -> Result<Vec<DynamicObject>, Failure> {
     let documents = files.iter().flat_map(|file| file.split("\n---\n"));
-    let parsed = documents.filter(|text| text.lines().any(|line| !line.is_empty() && !line.starts_with('#')));
+    let parsed = documents.filter(|text| {
+        text.lines()
+            .any(|line| !line.is_empty() && !line.starts_with('#'))
+    });
     parsed.map(object).collect()
 }
 
 fn object(text: &str) -> Result<DynamicObject, Failure> {
-    serde_saphyr::from_str(text)
-        .map_err(|error| Failure::new(Exit::Failure, "VMC-MANIFEST", format!("a shipped manifest is damaged: {error}")))
+    serde_saphyr::from_str(text).map_err(|error| {
+        Failure::new(
+            Exit::Failure,
+            "VMC-MANIFEST",
+            format!("a shipped manifest is damaged: {error}"),
+        )
+    })
 }
 
 #[cfg(test)]
@@ -44,7 +52,11 @@ mod tests {
     use super::*;
 
     fn kinds(files: &[&str]) -> Vec<String> {
-        objects(files).unwrap().into_iter().map(|object| object.types.unwrap().kind).collect()
+        objects(files)
+            .unwrap()
+            .into_iter()
+            .map(|object| object.types.unwrap().kind)
+            .collect()
     }
 
     #[test]
@@ -52,7 +64,13 @@ mod tests {
         assert_eq!(kinds(DEFINITIONS), ["CustomResourceDefinition"; 2]);
         let rights = kinds(RIGHTS);
         assert_eq!(rights.first().unwrap(), "Namespace");
-        for kind in ["ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"] {
+        for kind in [
+            "ServiceAccount",
+            "ClusterRole",
+            "ClusterRoleBinding",
+            "Role",
+            "RoleBinding",
+        ] {
             assert!(rights.iter().any(|found| found == kind), "{kind}");
         }
     }
@@ -63,9 +81,16 @@ mod tests {
             let embedded: BTreeSet<&str> = files.iter().copied().collect();
             for entry in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)).unwrap() {
                 let path = entry.unwrap().path();
-                if path.extension().is_some_and(|extension| extension == "yaml") {
+                if path
+                    .extension()
+                    .is_some_and(|extension| extension == "yaml")
+                {
                     let text = fs::read_to_string(&path).unwrap();
-                    assert!(embedded.contains(text.as_str()), "{} is not embedded", path.display());
+                    assert!(
+                        embedded.contains(text.as_str()),
+                        "{} is not embedded",
+                        path.display()
+                    );
                 }
             }
         }

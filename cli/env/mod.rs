@@ -4,6 +4,7 @@ pub(crate) mod apply;
 pub(crate) mod down;
 pub(crate) mod journal;
 pub(crate) mod leftovers;
+mod machine;
 pub(crate) mod manifests;
 pub(crate) mod name;
 pub(crate) mod report;
@@ -26,7 +27,12 @@ use state::{Plan, State};
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Selection {
     /// Name of the environment
-    #[arg(long = "env", env = "VMCTL_ENV", value_name = "NAME", default_value = "dev")]
+    #[arg(
+        long = "env",
+        env = "VMCTL_ENV",
+        value_name = "NAME",
+        default_value = "dev"
+    )]
     pub(crate) name: Name,
 }
 
@@ -43,7 +49,10 @@ impl Environment {
     /// # Errors
     /// There is no home directory.
     pub(crate) fn at(name: &Name) -> Result<Self, Failure> {
-        Ok(Self { name: name.clone(), dir: all_dir()?.join(name.as_str()) })
+        Ok(Self {
+            name: name.clone(),
+            dir: all_dir()?.join(name.as_str()),
+        })
     }
 
     /// The environment of that name, which must be up: verbs that use an environment start here.
@@ -69,8 +78,13 @@ impl Environment {
     /// # Errors
     /// There is no home directory.
     pub(crate) fn all() -> Result<Vec<Name>, Failure> {
-        let entries = std::fs::read_dir(all_dir()?).into_iter().flatten().flatten();
-        let mut names: Vec<Name> = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+        let entries = std::fs::read_dir(all_dir()?)
+            .into_iter()
+            .flatten()
+            .flatten();
+        let mut names: Vec<Name> = entries
+            .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+            .collect();
         names.sort();
         Ok(names)
     }
@@ -96,7 +110,9 @@ impl Environment {
     /// # Errors
     /// The kubeconfig is missing or damaged.
     pub(crate) async fn config(&self) -> Result<kube::Config, Failure> {
-        kubeconfig::config(&self.kubeconfig()).await.map_err(|error| self.unusable(&error))
+        kubeconfig::config(&self.kubeconfig())
+            .await
+            .map_err(|error| self.unusable(&error))
     }
 
     /// The administrator's client.
@@ -104,7 +120,9 @@ impl Environment {
     /// # Errors
     /// As [`Environment::config`].
     pub(crate) async fn client(&self) -> Result<kube::Client, Failure> {
-        kubeconfig::client(&self.kubeconfig()).await.map_err(|error| self.unusable(&error))
+        kubeconfig::client(&self.kubeconfig())
+            .await
+            .map_err(|error| self.unusable(&error))
     }
 
     /// What its supervisor last said about itself; `None` when it never said anything.
@@ -137,7 +155,8 @@ impl Environment {
     /// The file cannot be written.
     pub(crate) fn set_plan(&self, plan: &Plan) -> Result<bool, Failure> {
         let text = serde_json::to_vec_pretty(plan).map_err(|error| self.unusable(&error))?;
-        files::write_if_changed(&self.dir.join("plan.json"), &text).map_err(|error| self.unusable(&error))
+        files::write_if_changed(&self.dir.join("plan.json"), &text)
+            .map_err(|error| self.unusable(&error))
     }
 
     /// Takes the environment for oneself until the lock is dropped.
@@ -149,15 +168,19 @@ impl Environment {
         match files::Lock::try_take(&path).map_err(|error| self.unusable(&error))? {
             Some(lock) => Ok(lock),
             None => {
-                let holder = files::Lock::holder(&path).map_or(String::new(), |pid| format!(", process {pid}"));
+                let holder = files::Lock::holder(&path)
+                    .map_or(String::new(), |pid| format!(", process {pid}"));
                 let cause = format!("another vmctl works on environment {}{holder}", self.name);
-                Err(Failure::new(Exit::Conflict, "VMC-LOCKED", cause).fix("wait until it has ended, or end it"))
+                Err(Failure::new(Exit::Conflict, "VMC-LOCKED", cause)
+                    .fix("wait until it has ended, or end it"))
             }
         }
     }
 
     fn read<T: serde::de::DeserializeOwned>(&self, path: &Path) -> Result<Option<T>, Failure> {
-        let Some(text) = files::read_optional(path).map_err(|error| self.unusable(&error))? else { return Ok(None) };
+        let Some(text) = files::read_optional(path).map_err(|error| self.unusable(&error))? else {
+            return Ok(None);
+        };
         serde_json::from_str(&text).map(Some).map_err(|error| {
             let cause = format!("{} is damaged: {error}", path.display());
             Failure::new(Exit::Environment, "VMC-STATE", cause).fix(self.remove_command())
@@ -170,14 +193,21 @@ impl Environment {
     }
 
     fn remove_command(&self) -> String {
-        format!("remove it and make it anew: vmctl down --env {0} && vmctl up --env {0}", self.name)
+        format!(
+            "remove it and make it anew: vmctl down --env {0} && vmctl up --env {0}",
+            self.name
+        )
     }
 }
 
 /// `$XDG_STATE_HOME/vmctl/env`.
 fn all_dir() -> Result<PathBuf, Failure> {
-    let no_home = |cause: String| Failure::new(Exit::Environment, "VMC-HOME", cause).fix("set HOME or XDG_STATE_HOME");
+    let no_home = |cause: String| {
+        Failure::new(Exit::Environment, "VMC-HOME", cause).fix("set HOME or XDG_STATE_HOME")
+    };
     let base = etcetera::choose_base_strategy().map_err(|error| no_home(chain(&error)))?;
-    let state = base.state_dir().ok_or_else(|| no_home("there is no state directory".to_owned()))?;
+    let state = base
+        .state_dir()
+        .ok_or_else(|| no_home("there is no state directory".to_owned()))?;
     Ok(state.join("vmctl").join("env"))
 }

@@ -9,7 +9,9 @@ pub(crate) struct Name(String);
 
 /// The text is no name.
 #[derive(Debug, thiserror::Error)]
-#[error("a name has 1 to 32 characters, a to z, 0 to 9 and '-', and begins and ends with a letter or a digit")]
+#[error(
+    "a name has 1 to 32 characters, a to z, 0 to 9 and '-', and begins and ends with a letter or a digit"
+)]
 pub(crate) struct Error;
 
 impl Name {
@@ -24,9 +26,15 @@ impl FromStr for Name {
 
     fn from_str(text: &str) -> Result<Self, Error> {
         let fits = (1..=32).contains(&text.len());
-        let known = text.bytes().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-');
+        let known = text
+            .bytes()
+            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-');
         let ends = !text.starts_with('-') && !text.ends_with('-');
-        if fits && known && ends { Ok(Self(text.to_owned())) } else { Err(Error) }
+        if fits && known && ends {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(Error)
+        }
     }
 }
 
@@ -45,7 +53,17 @@ mod tests {
         for name in ["dev", "a", "0", "team-a-2", &"x".repeat(32)] {
             assert!(name.parse::<Name>().is_ok(), "{name}");
         }
-        for name in ["", "-a", "a-", "Dev", "a/b", "..", "a.b", "ä", &"x".repeat(33)] {
+        for name in [
+            "",
+            "-a",
+            "a-",
+            "Dev",
+            "a/b",
+            "..",
+            "a.b",
+            "ä",
+            &"x".repeat(33),
+        ] {
             assert!(name.parse::<Name>().is_err(), "{name}");
         }
     }

@@ -71,7 +71,13 @@ impl Report {
     /// A report of `total` steps.
     pub(crate) fn new(format: Format, quiet: bool, total: usize) -> Self {
         let talk = Talk::new(quiet || format == Format::Json);
-        Self { format, talk, total, started: clock::now(), taken: Vec::new() }
+        Self {
+            format,
+            talk,
+            total,
+            started: clock::now(),
+            taken: Vec::new(),
+        }
     }
 
     /// The voice that steps use for what happens on the way.
@@ -105,13 +111,22 @@ impl Report {
             Err(failure) => ("!", AnsiColor::Red, "failed", failure.cause.as_str()),
         };
         let style = Style::new().fg_color(Some(color.into()));
-        let word = if status == "unchanged" { "unchanged  " } else { "" };
+        let word = if status == "unchanged" {
+            "unchanged  "
+        } else {
+            ""
+        };
         let seconds = time.as_secs_f64();
         let text = format!("{step:<16} {word}{}", output::clean(note));
-        self.talk.styled(&format!("{style}{mark}{style:#} {text}  ({seconds:.1} s)"));
+        self.talk
+            .styled(&format!("{style}{mark}{style:#} {text}  ({seconds:.1} s)"));
         let id = outcome.as_ref().err().map(|failure| failure.id);
         self.event(step, status, Some(note), id, Some(seconds))?;
-        self.taken.push(Taken { step, time, changed: matches!(outcome, Ok(Outcome::Done(_))) });
+        self.taken.push(Taken {
+            step,
+            time,
+            changed: matches!(outcome, Ok(Outcome::Done(_))),
+        });
         Ok(())
     }
 
@@ -137,7 +152,17 @@ impl Report {
             return Ok(());
         }
         let index = self.taken.len() + 1;
-        let event = Event { version: 1, r#type: "step", step, index, total: self.total, status, note, error_id, seconds };
+        let event = Event {
+            version: 1,
+            r#type: "step",
+            step,
+            index,
+            total: self.total,
+            status,
+            note,
+            error_id,
+            seconds,
+        };
         output::data(&serde_json::to_string(&event).unwrap_or_default())
     }
 }

@@ -31,7 +31,12 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
     let name = environment.name();
     let up = format!("vmctl up --env {name}");
     if !environment.dir().is_dir() {
-        return Err(Failure::new(Exit::NotFound, "VMC-NO-ENVIRONMENT", format!("there is no environment {name}")).fix(up));
+        return Err(Failure::new(
+            Exit::NotFound,
+            "VMC-NO-ENVIRONMENT",
+            format!("there is no environment {name}"),
+        )
+        .fix(up));
     }
     let lack = match environment.running()? {
         None => Some("the supervisor does not run".to_owned()),
@@ -49,7 +54,11 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
     match lack {
         None => Ok(()),
         Some(lack) => {
-            let failure = Failure::new(Exit::NotReady, "VMC-NOT-READY", format!("environment {name} is not ready: {lack}"));
+            let failure = Failure::new(
+                Exit::NotReady,
+                "VMC-NOT-READY",
+                format!("environment {name} is not ready: {lack}"),
+            );
             Err(failure.fix(up))
         }
     }
@@ -69,33 +78,79 @@ async fn lack(environment: &Environment, state: &State) -> Option<String> {
     }
     match environment.client().await {
         Err(failure) => Some(failure.cause),
-        Ok(client) => plane::not_ready(&client).await.map(|lack| format!("the API server lacks {lack}")),
+        Ok(client) => plane::not_ready(&client)
+            .await
+            .map(|lack| format!("the API server lacks {lack}")),
     }
 }
 
 fn is_alive(child: &ChildState) -> bool {
-    child.process.as_ref().is_some_and(crate::runtime::embedded::identity::Identity::is_alive)
+    child
+        .process
+        .as_ref()
+        .is_some_and(crate::runtime::embedded::identity::Identity::is_alive)
 }
 
 fn text(environment: &Environment, state: Option<&State>, lack: Option<&str>) -> String {
-    let mut text = format!("environment {}: {}\n", environment.name(), lack.unwrap_or("ready"));
+    let mut text = format!(
+        "environment {}: {}\n",
+        environment.name(),
+        lack.unwrap_or("ready")
+    );
     let _ = writeln!(text, "kubeconfig   {}", environment.kubeconfig().display());
-    let Some(state) = state else { return text.trim_end().to_owned() };
-    let _ = writeln!(text, "API server   {} ({})", state.server.as_deref().unwrap_or("-"), state.kubernetes);
+    let Some(state) = state else {
+        return text.trim_end().to_owned();
+    };
+    let _ = writeln!(
+        text,
+        "API server   {} ({})",
+        state.server.as_deref().unwrap_or("-"),
+        state.kubernetes
+    );
     if let Some(mock) = &state.mock {
-        let _ = writeln!(text, "mock cloud   {} (admin {})", mock.endpoint, mock.admin);
+        let _ = writeln!(
+            text,
+            "mock cloud   {} (admin {})",
+            mock.endpoint, mock.admin
+        );
     }
     if let Some(operator) = &state.operator {
-        let _ = writeln!(text, "operator     {} (health {})", operator.metrics, operator.health);
+        let _ = writeln!(
+            text,
+            "operator     {} (health {})",
+            operator.metrics, operator.health
+        );
     }
-    let supervisor = if state.supervisor.is_alive() { "runs" } else { "dead" };
-    let _ = writeln!(text, "{:<26} {:>8}  {:<6} restarts", "process", "pid", "state");
-    let _ = writeln!(text, "{:<26} {:>8}  {supervisor:<6} -", "supervisor", state.supervisor.pid);
+    let supervisor = if state.supervisor.is_alive() {
+        "runs"
+    } else {
+        "dead"
+    };
+    let _ = writeln!(
+        text,
+        "{:<26} {:>8}  {:<6} restarts",
+        "process", "pid", "state"
+    );
+    let _ = writeln!(
+        text,
+        "{:<26} {:>8}  {supervisor:<6} -",
+        "supervisor", state.supervisor.pid
+    );
     for child in &state.children {
-        let pid = child.process.as_ref().map_or("-".to_owned(), |process| process.pid.to_string());
+        let pid = child
+            .process
+            .as_ref()
+            .map_or("-".to_owned(), |process| process.pid.to_string());
         let alive = if is_alive(child) { "runs" } else { "dead" };
-        let end = child.last_end.as_ref().map_or(String::new(), |end| format!(" (last: {end})"));
-        let _ = writeln!(text, "{:<26} {pid:>8}  {alive:<6} {}{end}", child.name, child.restarts);
+        let end = child
+            .last_end
+            .as_ref()
+            .map_or(String::new(), |end| format!(" (last: {end})"));
+        let _ = writeln!(
+            text,
+            "{:<26} {pid:>8}  {alive:<6} {}{end}",
+            child.name, child.restarts
+        );
     }
     text.trim_end().to_owned()
 }

@@ -4,8 +4,10 @@ use std::fs;
 use std::time::Duration;
 
 use k8s_openapi::ByteString;
-use kube::Client;
+use k8s_openapi::api::coordination::v1::Lease;
 use kube::api::DynamicObject;
+use kube::core::{ApiResource, GroupVersionKind};
+use kube::{Api, Client};
 use serde_json::json;
 
 use super::apply::{Applied, apply};
@@ -13,7 +15,7 @@ use super::journal::{Event, Journal};
 use super::manifests;
 use super::report::Outcome;
 use super::state::{Phase, Plan, State};
-use super::{Environment, apply};
+use super::{Environment, apply, machine};
 use crate::hint::{Exit, Failure, chain};
 use crate::output::Talk;
 use crate::runtime::embedded::binaries::{self, Lookup};
@@ -40,9 +42,22 @@ pub(crate) struct Steps<'a> {
 
 impl<'a> Steps<'a> {
     /// The steps for one environment; nothing is done yet.
-    pub(crate) fn new(environment: &'a Environment, lookup: &'a Lookup, audit: bool, talk: Talk) -> Self {
+    pub(crate) fn new(
+        environment: &'a Environment,
+        lookup: &'a Lookup,
+        audit: bool,
+        talk: Talk,
+    ) -> Self {
         let journal = Journal::of(environment.dir());
-        Self { environment, journal, lookup, talk, audit, plan: None, client: None }
+        Self {
+            environment,
+            journal,
+            lookup,
+            talk,
+            audit,
+            plan: None,
+            client: None,
+        }
     }
 
     /// The machine can do what is needed.
@@ -52,17 +67,26 @@ impl<'a> Steps<'a> {
     pub(crate) fn preflight(&self) -> Result<Outcome, Failure> {
         let failed = |cause: String| Failure::new(Exit::Environment, "VMC-PREFLIGHT", cause);
         if !cfg!(target_os = "linux") {
-            let cause = "the embedded runtime needs Linux: only its kernel ends children with their parent".to_owned();
+            let cause =
+                "the embedded runtime needs Linux: only its kernel ends children with their parent"
+                    .to_owned();
             return Err(failed(cause).fix("use a Linux machine, container or virtual machine"));
         }
         if crate::runtime::embedded::identity::Identity::own().is_none() {
             return Err(failed("/proc cannot be read".to_owned()).fix("mount /proc"));
         }
-        let space = rustix::fs::statvfs(self.environment.dir())
-            .map_err(|errno| failed(format!("cannot look at {}: {errno}", self.environment.dir().display())))?;
+        let space = rustix::fs::statvfs(self.environment.dir()).map_err(|errno| {
+            failed(format!(
+                "cannot look at {}: {errno}",
+                self.environment.dir().display()
+            ))
+        })?;
         let free = space.f_bavail.saturating_mul(space.f_frsize) / (1024 * 1024);
         if free < 256 {
-            let cause = format!("only {free} MiB are free at {}", self.environment.dir().display());
+            let cause = format!(
+                "only {free} MiB are free at {}",
+                self.environment.dir().display()
+            );
             return Err(failed(cause).fix("free 256 MiB, or set XDG_STATE_HOME to a larger disk"));
         }
         Ok(Outcome::Unchanged(format!("Linux, {free} MiB free")))
@@ -81,13 +105,27 @@ impl<'a> Steps<'a> {
         }
         let binaries = binaries::find(self.lookup, &self.talk).await?;
         let note = format!("control plane {}", binaries.version);
-        let (mock, operator) = plan.as_ref().map_or((false, false), |plan| (plan.mock, plan.operator));
+        let (mock, operator) = plan
+            .as_ref()
+            .map_or((false, false), |plan| (plan.mock, plan.operator));
         let audit_log = plan.and_then(|plan| plan.audit_log);
-        let audit_log = audit_log.or_else(|| self.audit.then(|| self.environment.dir().join("logs").join("audit.log")));
-        let plan = Plan { binaries, audit_log, mock, operator };
+        let audit_log = audit_log.or_else(|| {
+            self.audit
+                .then(|| self.environment.dir().join("logs").join("audit.log"))
+        });
+        let plan = Plan {
+            binaries,
+            audit_log,
+            mock,
+            operator,
+        };
         let new = self.environment.set_plan(&plan)?;
         self.plan = Some(plan);
-        Ok(if new { Outcome::Done(note) } else { Outcome::Unchanged(note) })
+        Ok(if new {
+            Outcome::Done(note)
+        } else {
+            Outcome::Unchanged(note)
+        })
     }
 
     /// A supervisor runs, and its control plane with it.
@@ -95,7 +133,11 @@ impl<'a> Steps<'a> {
     /// # Errors
     /// It does not come up; the failure has the last lines of what failed.
     pub(crate) async fn control_plane(&self) -> Result<Outcome, Failure> {
-        if self.environment.running()?.is_some_and(|state| state.phase == Phase::Running) {
+        if self
+            .environment
+            .running()?
+            .is_some_and(|state| state.phase == Phase::Running)
+        {
             return Ok(Outcome::Unchanged("runs".to_owned()));
         }
         let mut started = None;
@@ -112,13 +154,18 @@ impl<'a> Steps<'a> {
                 let failure = Failure::new(Exit::Environment, "VMC-CONTROL-PLANE", cause);
                 return Err(failure.evidence(state.evidence.clone()).fix(self.logs()));
             }
-            Ok(state.filter(|state| state.supervisor.is_alive()).filter(running))
+            Ok(state
+                .filter(|state| state.supervisor.is_alive())
+                .filter(running))
         });
         let state = tokio::select! {
             state = wait_for_death(started.as_mut()) => return Err(self.supervisor_died(state)),
             state = state => state?,
         };
-        Ok(Outcome::Done(format!("answers at {}", state.server.unwrap_or_default())))
+        Ok(Outcome::Done(format!(
+            "answers at {}",
+            state.server.unwrap_or_default()
+        )))
     }
 
     /// Nothing of an earlier run may be taken for the new one's, or still hold its data.
@@ -137,15 +184,27 @@ impl<'a> Steps<'a> {
             let failure = Failure::new(Exit::Environment, "VMC-CONTROL-PLANE", message);
             return failure.evidence(state.evidence).fix(self.logs());
         }
-        let file = self.environment.dir().join("logs").join("supervisor.stderr");
+        let file = self
+            .environment
+            .dir()
+            .join("logs")
+            .join("supervisor.stderr");
         let words = fs::read_to_string(file).unwrap_or_default();
-        let cause = format!("the supervisor of environment {} ended: {status}", self.environment.name());
+        let cause = format!(
+            "the supervisor of environment {} ended: {status}",
+            self.environment.name()
+        );
         let evidence = words.lines().map(str::to_owned).collect();
-        Failure::new(Exit::Environment, "VMC-SUPERVISOR", cause).evidence(evidence).fix(self.logs())
+        Failure::new(Exit::Environment, "VMC-SUPERVISOR", cause)
+            .evidence(evidence)
+            .fix(self.logs())
     }
 
     fn logs(&self) -> String {
-        format!("read the logs in {}", self.environment.dir().join("logs").display())
+        format!(
+            "read the logs in {}",
+            self.environment.dir().join("logs").display()
+        )
     }
 
     /// The API server says that it is ready.
@@ -165,7 +224,12 @@ impl<'a> Steps<'a> {
             }
             clock::sleep(POLL).await;
         }
-        Err(Failure::new(Exit::Unreachable, "VMC-API", format!("the API server is not ready, it lacks {lack}")).fix(self.logs()))
+        Err(Failure::new(
+            Exit::Unreachable,
+            "VMC-API",
+            format!("the API server is not ready, it lacks {lack}"),
+        )
+        .fix(self.logs()))
     }
 
     /// The API server knows our kinds.
@@ -179,8 +243,11 @@ impl<'a> Steps<'a> {
         for object in &objects {
             let name = object.metadata.name.clone().unwrap_or_default();
             wait(&format!("{name} is established"), || async {
-                let present = apply::read(client, object).await.map_err(apply::Error::into_failure)?;
-                Ok(present.filter(|present| condition(present, "Established") == Some("True".to_owned())))
+                let present = apply::read(client, object)
+                    .await
+                    .map_err(apply::Error::into_failure)?;
+                Ok(present
+                    .filter(|present| condition(present, "Established") == Some("True".to_owned())))
             })
             .await?;
         }
@@ -192,7 +259,8 @@ impl<'a> Steps<'a> {
     /// # Errors
     /// The API server refuses them.
     pub(crate) async fn rights(&self) -> Result<Outcome, Failure> {
-        self.apply_all("rights", &manifests::objects(manifests::RIGHTS)?).await
+        self.apply_all("rights", &manifests::objects(manifests::RIGHTS)?)
+            .await
     }
 
     /// The mock provider answers an authenticated call.
@@ -201,30 +269,45 @@ impl<'a> Steps<'a> {
     /// It does not within the time.
     pub(crate) async fn mock_provider(&mut self) -> Result<Outcome, Failure> {
         let changed = self.want("mock-provider", |plan| plan.mock = true)?;
-        let http = reqwest::Client::builder().timeout(Duration::from_secs(2)).no_proxy().build();
-        let http = http.map_err(|error| Failure::new(Exit::Failure, "VMC-HTTP", chain(&error)))?;
+        let http = http_client()?;
         let mut restarted = false;
         let endpoint = wait("the mock provider answers", || {
             let (environment, http) = (self.environment, &http);
             // One that cannot stay up is given other ports when the supervisor is told to look again.
             let state = environment.running();
             if let Ok(Some(state)) = &state
-                && state.children.iter().any(|child| child.name == "mock-provider" && child.process.is_none())
+                && state
+                    .children
+                    .iter()
+                    .any(|child| child.name == "mock-provider" && child.process.is_none())
                 && !std::mem::replace(&mut restarted, true)
             {
                 state.supervisor.signal(rustix::process::Signal::HUP);
             }
             async move {
-                let Some(mock) = state?.and_then(|state| state.mock) else { return Ok(None) };
+                let Some(mock) = state?.and_then(|state| state.mock) else {
+                    return Ok(None);
+                };
                 let key = mock_key(environment)?;
-                let answer = http.get(format!("{}/capabilities", mock.endpoint)).bearer_auth(key).send().await;
-                Ok(answer.ok().filter(|answer| answer.status().is_success()).map(|_| mock.endpoint))
+                let answer = http
+                    .get(format!("{}/capabilities", mock.endpoint))
+                    .bearer_auth(key)
+                    .send()
+                    .await;
+                Ok(answer
+                    .ok()
+                    .filter(|answer| answer.status().is_success())
+                    .map(|_| mock.endpoint))
             }
         })
         .await
         .map_err(|failure| failure.evidence(self.tail("mock-provider")))?;
         let note = format!("answers at {endpoint}");
-        Ok(if changed { Outcome::Done(note) } else { Outcome::Unchanged(note) })
+        Ok(if changed {
+            Outcome::Done(note)
+        } else {
+            Outcome::Unchanged(note)
+        })
     }
 
     /// The mock provider is the cloud of the namespace `default`.
@@ -232,7 +315,11 @@ impl<'a> Steps<'a> {
     /// # Errors
     /// The API server refuses the Secret or the ProviderConfig.
     pub(crate) async fn provider_config(&self) -> Result<Outcome, Failure> {
-        let endpoint = self.environment.running()?.and_then(|state| state.mock).map(|mock| mock.endpoint);
+        let endpoint = self
+            .environment
+            .running()?
+            .and_then(|state| state.mock)
+            .map(|mock| mock.endpoint);
         let key = ByteString(mock_key(self.environment)?.into_bytes());
         let objects = [
             json!({ "apiVersion": "v1", "kind": "Secret", "type": "Opaque",
@@ -241,9 +328,104 @@ impl<'a> Steps<'a> {
                 "metadata": { "name": "default", "namespace": "default" },
                 "spec": { "endpoint": endpoint, "secretRef": { "name": SECRET } } }),
         ];
-        let objects: Result<Vec<DynamicObject>, _> = objects.into_iter().map(serde_json::from_value).collect();
-        let objects = objects.map_err(|error| Failure::new(Exit::Failure, "VMC-MANIFEST", chain(&error)))?;
+        let objects: Result<Vec<DynamicObject>, _> =
+            objects.into_iter().map(serde_json::from_value).collect();
+        let objects =
+            objects.map_err(|error| Failure::new(Exit::Failure, "VMC-MANIFEST", chain(&error)))?;
         self.apply_all("provider-config", &objects).await
+    }
+
+    /// The operator runs, leads, can be scraped, and has found its ProviderConfig usable.
+    ///
+    /// # Errors
+    /// It does not within the time.
+    pub(crate) async fn operator(&mut self) -> Result<Outcome, Failure> {
+        let changed = self.want("operator", |plan| plan.operator = true)?;
+        let http = http_client()?;
+        let answers = async |url: String| {
+            http.get(url)
+                .send()
+                .await
+                .is_ok_and(|answer| answer.status().is_success())
+        };
+        let leases: Api<Lease> = Api::namespaced(self.client()?.clone(), "vmoperator-system");
+        let configs = self.provider_configs()?;
+        let mut lack = "a process";
+        let looking = wait("the operator leads", async || {
+            let Some(operator) = self.environment.running()?.and_then(|state| state.operator)
+            else {
+                return Ok(None);
+            };
+            lack = "readiness";
+            if !answers(format!("{}/readyz", operator.health)).await
+                || !answers(operator.metrics.clone()).await
+            {
+                return Ok(None);
+            }
+            lack = "the Lease";
+            let lease = leases.get_opt("vmoperator-leader").await.ok().flatten();
+            let Some(holder) = lease
+                .and_then(|lease| lease.spec?.holder_identity)
+                .filter(|holder| !holder.is_empty())
+            else {
+                return Ok(None);
+            };
+            lack = "a usable ProviderConfig";
+            let config = configs.get_opt("default").await.ok().flatten();
+            let ready =
+                config.is_some_and(|config| condition(&config, "Ready").as_deref() == Some("True"));
+            Ok(ready.then_some(holder))
+        })
+        .await;
+        let holder = looking.map_err(|mut failure| {
+            failure.cause.push_str(&format!("; it lacks {lack}"));
+            failure.evidence(self.tail("operator"))
+        })?;
+        let note = format!("{holder} leads");
+        Ok(if changed {
+            Outcome::Done(note)
+        } else {
+            Outcome::Unchanged(note)
+        })
+    }
+
+    /// A VirtualMachine would be accepted right now.
+    ///
+    /// # Errors
+    /// It would not.
+    pub(crate) async fn admission(&self) -> Result<Outcome, Failure> {
+        machine::could_be_created(self.client()?).await?;
+        Ok(Outcome::Unchanged(
+            "a VirtualMachine would be accepted".to_owned(),
+        ))
+    }
+
+    /// A VirtualMachine is made and removed.
+    ///
+    /// # Errors
+    /// It does not become ready, or does not go.
+    pub(crate) async fn smoke(&self) -> Result<Outcome, Failure> {
+        self.acting("smoke", "make and remove a VirtualMachine");
+        machine::comes_and_goes(self.client()?)
+            .await
+            .map_err(|failure| failure.evidence(self.tail("operator")))?;
+        self.journal.write("smoke", Event::Done, "");
+        Ok(Outcome::Done(
+            "a VirtualMachine was made and removed".to_owned(),
+        ))
+    }
+
+    fn provider_configs(&self) -> Result<Api<DynamicObject>, Failure> {
+        let kind = ApiResource::from_gvk(&GroupVersionKind::gvk(
+            "compute.example.com",
+            "v1",
+            "ProviderConfig",
+        ));
+        Ok(Api::namespaced_with(
+            self.client()?.clone(),
+            "default",
+            &kind,
+        ))
     }
 
     /// A kubeconfig for people is there.
@@ -252,7 +434,9 @@ impl<'a> Steps<'a> {
     /// It cannot be used.
     pub(crate) async fn kubeconfig(&self) -> Result<Outcome, Failure> {
         self.environment.config().await?;
-        Ok(Outcome::Unchanged(self.environment.kubeconfig().display().to_string()))
+        Ok(Outcome::Unchanged(
+            self.environment.kubeconfig().display().to_string(),
+        ))
     }
 
     /// Changes what is wanted of the supervisor, and tells it. True when that was new.
@@ -274,7 +458,10 @@ impl<'a> Steps<'a> {
     async fn apply_all(&self, step: &str, objects: &[DynamicObject]) -> Result<Outcome, Failure> {
         let (mut created, mut changed) = (0, 0);
         for object in objects {
-            match apply(self.client()?, object).await.map_err(apply::Error::into_failure)? {
+            match apply(self.client()?, object)
+                .await
+                .map_err(apply::Error::into_failure)?
+            {
                 Applied::Unchanged => {}
                 Applied::Created => created += 1,
                 Applied::Changed => changed += 1,
@@ -290,7 +477,9 @@ impl<'a> Steps<'a> {
     }
 
     fn client(&self) -> Result<&Client, Failure> {
-        self.client.as_ref().ok_or_else(|| Failure::new(Exit::Unreachable, "VMC-API", "there is no client yet"))
+        self.client
+            .as_ref()
+            .ok_or_else(|| Failure::new(Exit::Unreachable, "VMC-API", "there is no client yet"))
     }
 
     fn acting(&self, step: &str, what: &str) {
@@ -298,33 +487,59 @@ impl<'a> Steps<'a> {
     }
 
     fn tail(&self, name: &str) -> Vec<String> {
-        let path = self.environment.dir().join("logs").join(format!("{name}.log"));
+        let path = self
+            .environment
+            .dir()
+            .join("logs")
+            .join(format!("{name}.log"));
         let text = fs::read_to_string(path).unwrap_or_default();
         let lines: Vec<&str> = text.lines().collect();
-        lines.iter().skip(lines.len().saturating_sub(20)).map(ToString::to_string).collect()
+        lines
+            .iter()
+            .skip(lines.len().saturating_sub(20))
+            .map(ToString::to_string)
+            .collect()
     }
 }
 
 /// The status of one of an object's conditions.
-fn condition(object: &DynamicObject, name: &str) -> Option<String> {
+pub(crate) fn condition(object: &DynamicObject, name: &str) -> Option<String> {
     let conditions = object.data.get("status")?.get("conditions")?.as_array()?;
-    let found = conditions.iter().find(|condition| condition.get("type").is_some_and(|found| found == name))?;
+    let found = conditions
+        .iter()
+        .find(|condition| condition.get("type").is_some_and(|found| found == name))?;
     found.get("status")?.as_str().map(str::to_owned)
+}
+
+/// A client for servers of our own on loopback: they answer at once or not at all.
+fn http_client() -> Result<reqwest::Client, Failure> {
+    let client = reqwest::Client::builder()
+        .timeout(Duration::from_secs(2))
+        .no_proxy()
+        .build();
+    client.map_err(|error| Failure::new(Exit::Failure, "VMC-HTTP", chain(&error)))
 }
 
 /// The key that the mock provider accepts.
 fn mock_key(environment: &Environment) -> Result<String, Failure> {
     let failed = |cause: String| Failure::new(Exit::Environment, "VMC-STATE", cause);
-    let text = files::read_optional(&services::mock_keys(environment.dir())).map_err(|error| failed(chain(&error)))?;
-    let key = text.as_deref().and_then(|text| text.trim().split_once('=')).map(|(_account, key)| key.to_owned());
+    let text = files::read_optional(&services::mock_keys(environment.dir()))
+        .map_err(|error| failed(chain(&error)))?;
+    let key = text
+        .as_deref()
+        .and_then(|text| text.trim().split_once('='))
+        .map(|(_account, key)| key.to_owned());
     key.ok_or_else(|| failed("the mock provider has no key".to_owned()))
 }
 
 /// Looks until there is something, or the time is over.
-async fn wait<T, F>(what: &str, mut look: impl FnMut() -> F) -> Result<T, Failure>
-where
-    F: Future<Output = Result<Option<T>, Failure>>,
-{
+///
+/// # Errors
+/// [`Exit::NotReady`] when the time is over, or what the look itself fails with.
+pub(crate) async fn wait<T>(
+    what: &str,
+    mut look: impl AsyncFnMut() -> Result<Option<T>, Failure>,
+) -> Result<T, Failure> {
     let looking = async {
         loop {
             if let Some(found) = look().await? {
@@ -335,14 +550,19 @@ where
     };
     let timed_out = |_elapsed| {
         let cause = format!("waited {} s in vain until {what}", TIMEOUT.as_secs());
-        Failure::new(Exit::NotReady, "VMC-TIMEOUT", cause).fix("run the same command again; it goes on where it is")
+        Failure::new(Exit::NotReady, "VMC-TIMEOUT", cause)
+            .fix("run the same command again; it goes on where it is")
     };
-    tokio::time::timeout(TIMEOUT, looking).await.map_err(timed_out)?
+    tokio::time::timeout(TIMEOUT, looking)
+        .await
+        .map_err(timed_out)?
 }
 
 /// Resolves when the process that we started has ended; never when we started none.
 async fn wait_for_death(child: Option<&mut std::process::Child>) -> String {
-    let Some(child) = child else { return std::future::pending().await };
+    let Some(child) = child else {
+        return std::future::pending().await;
+    };
     loop {
         if let Ok(Some(status)) = child.try_wait() {
             return status.to_string();

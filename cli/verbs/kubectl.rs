@@ -16,7 +16,11 @@ pub(crate) struct Args {
     #[command(flatten)]
     selection: Selection,
     /// What kubectl is called with
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "ARGUMENTS"
+    )]
     arguments: Vec<OsString>,
 }
 
@@ -28,7 +32,11 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     let environment = Environment::open(&args.selection.name)?;
     let known = environment.plan()?.and_then(|plan| plan.binaries.kubectl);
     let kubectl = known.unwrap_or_else(|| PathBuf::from("kubectl"));
-    let error = Command::new(&kubectl).args(args.arguments).env("KUBECONFIG", environment.kubeconfig()).exec();
+    let error = Command::new(&kubectl)
+        .args(args.arguments)
+        .env("KUBECONFIG", environment.kubeconfig())
+        .exec();
     let cause = format!("cannot run {}: {error}", kubectl.display());
-    Err(Failure::new(Exit::Environment, "VMC-KUBECTL", cause).fix("install kubectl, or put it beside etcd in --assets"))
+    Err(Failure::new(Exit::Environment, "VMC-KUBECTL", cause)
+        .fix("install kubectl, or put it beside etcd in --assets"))
 }

@@ -21,7 +21,8 @@ pub(crate) struct Args {
 /// # Errors
 /// An address cannot be taken, or a file not be used.
 pub(crate) async fn run(args: Args) -> Result<(), Failure> {
-    let failed = |error: mock_provider::Error| Failure::new(Exit::Failure, "VMC-MOCK", chain(&error));
+    let failed =
+        |error: mock_provider::Error| Failure::new(Exit::Failure, "VMC-MOCK", chain(&error));
     let mut terminate = listen(SignalKind::terminate())?;
     let mut interrupt = listen(SignalKind::interrupt())?;
     let shutdown = async move {
@@ -32,6 +33,8 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
     };
     let running = serve(args.options, shutdown).await.map_err(failed)?;
     let admin = running.admin_addr.map(|addr| format!("http://{addr}"));
-    output::data(&json!({ "url": format!("http://{}", running.addr), "adminUrl": admin }).to_string())?;
+    output::data(
+        &json!({ "url": format!("http://{}", running.addr), "adminUrl": admin }).to_string(),
+    )?;
     running.wait().await.map_err(failed)
 }

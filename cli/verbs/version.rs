@@ -24,14 +24,20 @@ pub(crate) struct Args {
 /// Nobody reads stdout any more.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     // The version must also be known where the environment is damaged.
-    let state = Environment::at(&args.selection.name).and_then(|environment| environment.running()).unwrap_or_default();
+    let state = Environment::at(&args.selection.name)
+        .and_then(|environment| environment.running())
+        .unwrap_or_default();
     let kubernetes = state.map(|state| state.kubernetes);
     let vmctl = env!("CARGO_PKG_VERSION");
     match args.output {
-        Format::Json => output::data(&json!({ "vmctl": vmctl, "kubernetes": kubernetes }).to_string()),
+        Format::Json => {
+            output::data(&json!({ "vmctl": vmctl, "kubernetes": kubernetes }).to_string())
+        }
         Format::Text => {
             output::data(&format!("vmctl {vmctl}"))?;
-            kubernetes.map_or(Ok(()), |version| output::data(&format!("Kubernetes {version} ({})", args.selection.name)))
+            kubernetes.map_or(Ok(()), |version| {
+                output::data(&format!("Kubernetes {version} ({})", args.selection.name))
+            })
         }
     }
 }

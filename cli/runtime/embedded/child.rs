@@ -62,7 +62,11 @@ pub(crate) struct Program {
 impl Program {
     /// This very program with one of its subcommands.
     pub(crate) fn ourselves(name: &'static str, args: Vec<OsString>) -> Self {
-        Self { name, path: None, args }
+        Self {
+            name,
+            path: None,
+            args,
+        }
     }
 }
 

@@ -35,7 +35,16 @@ impl Kept {
         let child = Some(Child::start(&program, dir)?);
         let now = clock::now();
         let dir = dir.to_owned();
-        Ok(Self { program, dir, child, started: now, pause: FIRST, due: now, restarts: 0, last_end: None })
+        Ok(Self {
+            program,
+            dir,
+            child,
+            started: now,
+            pause: FIRST,
+            due: now,
+            restarts: 0,
+            last_end: None,
+        })
     }
 
     /// Waits for the next change: the child's end, or its restart after the pause. Cancelling this loses nothing.

@@ -37,12 +37,18 @@ struct Pair {
 
 impl Pair {
     fn choose(file: &Path) -> Result<Self, Error> {
-        let saved = files::read_optional(file)?.and_then(|text| serde_json::from_str::<Self>(&text).ok());
-        if let Some(saved) = saved.filter(|pair| ports::is_free(pair.first) && ports::is_free(pair.second)) {
+        let saved =
+            files::read_optional(file)?.and_then(|text| serde_json::from_str::<Self>(&text).ok());
+        if let Some(saved) =
+            saved.filter(|pair| ports::is_free(pair.first) && ports::is_free(pair.second))
+        {
             return Ok(saved);
         }
         let pick = || ports::pick().ok_or(Error::Ports);
-        let pair = Self { first: pick()?, second: pick()? };
+        let pair = Self {
+            first: pick()?,
+            second: pick()?,
+        };
         files::write_private(file, &serde_json::to_vec(&pair).unwrap_or_default())?;
         Ok(pair)
     }
@@ -65,7 +71,10 @@ pub(crate) fn start_mock(dir: &Path) -> Result<(Kept, MockState), Error> {
     let own = dir.join("mock");
     files::private_dir(&own)?;
     if !mock_keys(dir).exists() {
-        files::write_private(&mock_keys(dir), format!("development={}\n", random_key()?).as_bytes())?;
+        files::write_private(
+            &mock_keys(dir),
+            format!("development={}\n", random_key()?).as_bytes(),
+        )?;
     }
     let [api, admin] = Pair::choose(&own.join("ports.json"))?.addresses();
     let args = vec![
@@ -78,7 +87,13 @@ pub(crate) fn start_mock(dir: &Path) -> Result<(Kept, MockState), Error> {
         own.join("cloud.json").into(),
     ];
     let kept = Kept::start(Program::ourselves("mock-provider", args), dir)?;
-    Ok((kept, MockState { endpoint: format!("http://{api}"), admin: format!("http://{admin}") }))
+    Ok((
+        kept,
+        MockState {
+            endpoint: format!("http://{api}"),
+            admin: format!("http://{admin}"),
+        },
+    ))
 }
 
 fn random_key() -> Result<String, Error> {
@@ -92,7 +107,10 @@ fn random_key() -> Result<String, Error> {
 ///
 /// # Errors
 /// A file or the process fails.
-pub(crate) fn start_operator(dir: &Path, kubeconfig: &Path) -> Result<(Kept, OperatorState), Error> {
+pub(crate) fn start_operator(
+    dir: &Path,
+    kubeconfig: &Path,
+) -> Result<(Kept, OperatorState), Error> {
     let [metrics, health] = Pair::choose(&dir.join("operator").join("ports.json"))?.addresses();
     let mut args = vec!["operator".into(), "--kubeconfig".into(), kubeconfig.into()];
     let flags = [
@@ -106,5 +124,11 @@ pub(crate) fn start_operator(dir: &Path, kubeconfig: &Path) -> Result<(Kept, Ope
     ];
     args.extend(flags.map(Into::into));
     let kept = Kept::start(Program::ourselves("operator", args), dir)?;
-    Ok((kept, OperatorState { metrics: format!("http://{metrics}/metrics"), health: format!("http://{health}") }))
+    Ok((
+        kept,
+        OperatorState {
+            metrics: format!("http://{metrics}/metrics"),
+            health: format!("http://{health}"),
+        },
+    ))
 }

@@ -55,15 +55,23 @@ enum Wake {
 pub(crate) async fn run(args: Args) -> Result<(), Failure> {
     // The terminal of `up` must not take us along when it goes. Already a leader: as good.
     let _ = rustix::process::setsid();
-    let failed = |error: &dyn std::error::Error| Failure::new(Exit::Environment, "VMC-SUPERVISOR", chain(error));
+    let failed = |error: &dyn std::error::Error| {
+        Failure::new(Exit::Environment, "VMC-SUPERVISOR", chain(error))
+    };
     let path = args.dir.join("supervisor.lock");
     let Some(_lock) = files::Lock::try_take(&path).map_err(|error| failed(&error))? else {
-        return Err(Failure::new(Exit::Conflict, "VMC-LOCKED", "another supervisor has the environment"));
+        return Err(Failure::new(
+            Exit::Conflict,
+            "VMC-LOCKED",
+            "another supervisor has the environment",
+        ));
     };
     files::private_dir(&args.dir.join("logs")).map_err(|error| failed(&error))?;
-    let log = RotatingLog::open(&args.dir.join("logs").join("supervisor.log"), LIMIT).map_err(|error| failed(&error))?;
+    let log = RotatingLog::open(&args.dir.join("logs").join("supervisor.log"), LIMIT)
+        .map_err(|error| failed(&error))?;
     let plan = read_plan(&args.dir)?;
-    let own = Identity::own().ok_or_else(|| failed(&std::io::Error::other("cannot read /proc/self")))?;
+    let own =
+        Identity::own().ok_or_else(|| failed(&std::io::Error::other("cannot read /proc/self")))?;
     let state = State {
         supervisor: own,
         phase: Phase::Starting,
@@ -75,13 +83,22 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
         mock: None,
         operator: None,
     };
-    let supervisor = Supervisor { dir: args.dir, plan, log, state, mock: None, operator: None, token_due: None };
+    let supervisor = Supervisor {
+        dir: args.dir,
+        plan,
+        log,
+        state,
+        mock: None,
+        operator: None,
+        token_due: None,
+    };
     supervisor.run(Signals::listen()?).await
 }
 
 fn read_plan(dir: &Path) -> Result<Plan, Failure> {
     let damaged = |cause: String| Failure::new(Exit::Environment, "VMC-STATE", cause);
-    let text = files::read_optional(&dir.join("plan.json")).map_err(|error| damaged(chain(&error)))?;
+    let text =
+        files::read_optional(&dir.join("plan.json")).map_err(|error| damaged(chain(&error)))?;
     let text = text.ok_or_else(|| damaged("there is no plan.json".to_owned()))?;
     serde_json::from_str(&text).map_err(|error| damaged(format!("plan.json is damaged: {error}")))
 }
@@ -100,7 +117,11 @@ impl Supervisor {
     async fn run(mut self, mut signals: Signals) -> Result<(), Failure> {
         let (mut pause, mut first) = (PAUSES.0, true);
         loop {
-            self.say(if first { Phase::Starting } else { Phase::Restarting });
+            self.say(if first {
+                Phase::Starting
+            } else {
+                Phase::Restarting
+            });
             let started = clock::now();
             let error = match self.start_plane(&mut signals).await {
                 None => return self.end(None).await,
@@ -115,7 +136,11 @@ impl Supervisor {
             if started.elapsed() >= HEALTHY {
                 pause = PAUSES.0;
             }
-            self.note(&format!("the control plane is started again in {} ms: {}", pause.as_millis(), chain(&error)));
+            self.note(&format!(
+                "the control plane is started again in {} ms: {}",
+                pause.as_millis(),
+                chain(&error)
+            ));
             self.state.message = Some(chain(&error));
             self.state.evidence = error.tail();
             self.say(Phase::Restarting);
@@ -204,19 +229,26 @@ impl Supervisor {
         if self.plan.mock && down(&self.mock) {
             match services::start_mock(&self.dir) {
                 Ok((kept, state)) => (self.mock, self.state.mock) = (Some(kept), Some(state)),
-                Err(error) => self.note(&format!("cannot start the mock provider: {}", chain(&error))),
+                Err(error) => self.note(&format!(
+                    "cannot start the mock provider: {}",
+                    chain(&error)
+                )),
             }
         }
         if self.plan.operator && down(&self.operator) && self.renew_token(plane).await {
             match services::start_operator(&self.dir, &Credentials::of(&self.dir).kubeconfig()) {
-                Ok((kept, state)) => (self.operator, self.state.operator) = (Some(kept), Some(state)),
+                Ok((kept, state)) => {
+                    (self.operator, self.state.operator) = (Some(kept), Some(state))
+                }
                 Err(error) => self.note(&format!("cannot start the operator: {}", chain(&error))),
             }
         }
     }
 
     async fn renew_token(&mut self, plane: &Plane) -> bool {
-        let renewed = Credentials::of(&self.dir).renew(plane.client(), &plane.server(), plane.pki()).await;
+        let renewed = Credentials::of(&self.dir)
+            .renew(plane.client(), &plane.server(), plane.pki())
+            .await;
         if let Err(error) = &renewed {
             self.note(&chain(error));
         }
@@ -226,7 +258,11 @@ impl Supervisor {
 
     /// Publishes who runs now, if that changed.
     fn observe(&mut self, plane: &Plane) {
-        let kept = plane.controller_manager().into_iter().chain(&self.mock).chain(&self.operator);
+        let kept = plane
+            .controller_manager()
+            .into_iter()
+            .chain(&self.mock)
+            .chain(&self.operator);
         let mut children: Vec<_> = plane.pair().into_iter().map(running).collect();
         children.extend(kept.map(|kept| ChildState {
             name: kept.name().to_owned(),
@@ -271,12 +307,19 @@ impl Supervisor {
 
     fn note(&mut self, text: &str) {
         // Nobody reads along; a log that cannot be written must not end what works.
-        let _ = self.log.line(format!("{} {text}\n", clock::timestamp()).as_bytes());
+        let _ = self
+            .log
+            .line(format!("{} {text}\n", clock::timestamp()).as_bytes());
     }
 }
 
 fn running(child: &Child) -> ChildState {
-    ChildState { name: child.name().to_owned(), process: child.identity().cloned(), restarts: 0, last_end: None }
+    ChildState {
+        name: child.name().to_owned(),
+        process: child.identity().cloned(),
+        restarts: 0,
+        last_end: None,
+    }
 }
 
 /// The signals that a supervisor listens to.
@@ -318,10 +361,15 @@ impl Signals {
 /// The process cannot be made.
 pub(crate) fn spawn(dir: &Path) -> Result<std::process::Child, Failure> {
     let failed = |error: std::io::Error| {
-        Failure::new(Exit::Environment, "VMC-SUPERVISOR", format!("cannot start the supervisor: {error}"))
+        Failure::new(
+            Exit::Environment,
+            "VMC-SUPERVISOR",
+            format!("cannot start the supervisor: {error}"),
+        )
     };
     // Only a crash ends up here, its own words go to its log.
-    let last_words = std::fs::File::create(dir.join("logs").join("supervisor.stderr")).map_err(failed)?;
+    let last_words =
+        std::fs::File::create(dir.join("logs").join("supervisor.stderr")).map_err(failed)?;
     child::again()
         .arg(SUBCOMMAND)
         .arg("--dir")

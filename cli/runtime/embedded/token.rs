@@ -51,7 +51,9 @@ pub(crate) struct Credentials {
 impl Credentials {
     /// In an environment's directory.
     pub(crate) fn of(dir: &Path) -> Self {
-        Self { dir: dir.join("operator") }
+        Self {
+            dir: dir.join("operator"),
+        }
     }
 
     /// The operator's kubeconfig; it names the file with the token, which is read anew when it changes.
@@ -63,19 +65,43 @@ impl Credentials {
     ///
     /// # Errors
     /// The API server refuses, or a file cannot be written.
-    pub(crate) async fn renew(&self, client: &Client, server: &str, pki: &Pki) -> Result<(), Error> {
+    pub(crate) async fn renew(
+        &self,
+        client: &Client,
+        server: &str,
+        pki: &Pki,
+    ) -> Result<(), Error> {
         files::private_dir(&self.dir)?;
         let seconds = i64::try_from(LIFETIME.as_secs()).ok();
-        let spec = TokenRequestSpec { audiences: Vec::new(), bound_object_ref: None, expiration_seconds: seconds };
-        let request = TokenRequest { spec, ..TokenRequest::default() };
+        let spec = TokenRequestSpec {
+            audiences: Vec::new(),
+            bound_object_ref: None,
+            expiration_seconds: seconds,
+        };
+        let request = TokenRequest {
+            spec,
+            ..TokenRequest::default()
+        };
         let accounts = Api::<ServiceAccount>::namespaced(client.clone(), NAMESPACE);
         let params = PostParams::default();
-        let answer = tokio::time::timeout(TIMEOUT, accounts.create_token_request(ACCOUNT, &params, &request)).await;
-        let made = answer.map_err(|_elapsed| Error::Silent)?.map_err(|source| Error::Request(Box::new(source)))?;
+        let answer = tokio::time::timeout(
+            TIMEOUT,
+            accounts.create_token_request(ACCOUNT, &params, &request),
+        )
+        .await;
+        let made = answer
+            .map_err(|_elapsed| Error::Silent)?
+            .map_err(|source| Error::Request(Box::new(source)))?;
         let token = made.status.map(|status| status.token).unwrap_or_default();
         let file = self.dir.join("token");
         files::write_private(&file, token.as_bytes())?;
-        kubeconfig::write(&self.kubeconfig(), "vmoperator", server, pki, &Credential::TokenFile(&file))?;
+        kubeconfig::write(
+            &self.kubeconfig(),
+            "vmoperator",
+            server,
+            pki,
+            &Credential::TokenFile(&file),
+        )?;
         Ok(())
     }
 
