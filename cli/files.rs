@@ -2,7 +2,7 @@
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// A file could not be read or written.
@@ -114,7 +114,25 @@ impl Lock {
     /// # Errors
     /// The lock file cannot be opened.
     pub(crate) fn try_take(path: &Path) -> Result<Option<Self>, Error> {
-        let file = OpenOptions::new()
+        loop {
+            let file = Self::open(path)?;
+            match rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) if is_at(&file, path) => return Ok(Some(Self { _file: file })),
+                // Its last holder removed the file: what we hold is a lock on nothing.
+                Ok(()) => {}
+                Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
+                Err(errno) => {
+                    return Err(Error::Write {
+                        path: path.to_owned(),
+                        source: errno.into(),
+                    });
+                }
+            }
+        }
+    }
+
+    fn open(path: &Path) -> Result<fs::File, Error> {
+        OpenOptions::new()
             .read(true)
             .write(true)
             .create(true)
@@ -124,14 +142,64 @@ impl Lock {
             .map_err(|source| Error::Write {
                 path: path.to_owned(),
                 source,
-            })?;
-        match rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Some(Self { _file: file })),
-            Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
-            Err(errno) => Err(Error::Write {
-                path: path.to_owned(),
-                source: errno.into(),
-            }),
-        }
+            })
+    }
+
+    /// The process that holds the lock, as far as the kernel tells.
+    pub(crate) fn holder(path: &Path) -> Option<u32> {
+        let inode = fs::metadata(path).ok()?.ino();
+        let locks = fs::read_to_string("/proc/locks").ok()?;
+        locks.lines().find_map(|line| {
+            let mut fields = line.split_ascii_whitespace();
+            let pid = fields.nth(4)?;
+            let found = fields.next()?.rsplit(':').next()?.parse::<u64>().ok()?;
+            (line.contains("FLOCK") && !line.contains("->") && found == inode)
+                .then(|| pid.parse().ok())?
+        })
+    }
+}
+
+fn is_at(file: &fs::File, path: &Path) -> bool {
+    let same = |a: &fs::Metadata, b: &fs::Metadata| a.ino() == b.ino() && a.dev() == b.dev();
+    matches!((file.metadata(), fs::metadata(path)), (Ok(held), Ok(there)) if same(&held, &there))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn a_file_is_private_and_written_only_when_it_differs() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        assert!(write_if_changed(&path, b"one").unwrap());
+        assert!(!write_if_changed(&path, b"one").unwrap());
+        assert!(write_if_changed(&path, b"two").unwrap());
+        assert_eq!(read_optional(&path).unwrap().as_deref(), Some("two"));
+        assert_eq!(
+            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
+        assert_eq!(
+            fs::read_dir(dir.path()).unwrap().count(),
+            1,
+            "nothing temporary stays"
+        );
+    }
+
+    #[test]
+    fn a_lock_is_exclusive_names_its_holder_and_is_not_fooled_by_a_removed_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lock");
+        let lock = Lock::try_take(&path).unwrap().unwrap();
+        assert!(Lock::try_take(&path).unwrap().is_none());
+        assert_eq!(Lock::holder(&path), Some(std::process::id()));
+        fs::remove_file(&path).unwrap();
+        let other = Lock::try_take(&path).unwrap();
+        assert!(other.is_some(), "the old lock is on a file that is gone");
+        drop(lock);
+        assert!(Lock::try_take(&path).unwrap().is_none());
     }
 }

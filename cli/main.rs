@@ -2,26 +2,41 @@
 
 mod args;
 mod clock;
+mod env;
 mod files;
 mod hint;
+mod operator;
 mod output;
 mod runtime;
+mod verbs;
 
 use std::process::ExitCode;
 
 use clap::Parser;
 
 use crate::args::{Args, Command};
+use crate::env::{down, status, up};
 use crate::hint::{Exit, Failure};
-use crate::runtime::embedded::{child, foreground};
+use crate::runtime::embedded::{child, foreground, supervisor};
+use crate::verbs::{kubectl, mock, version};
 
 fn main() -> ExitCode {
     // A child in its first life: nothing may come before this, it has no time and needs no runtime.
     let mut words = std::env::args_os().skip(1);
-    if words.next().is_some_and(|word| word == child::SUBCOMMAND) {
+    let first = words.next();
+    if first
+        .as_deref()
+        .is_some_and(|word| word == child::SUBCOMMAND)
+    {
         let problem = child::become_program(words);
         output::failure(&Failure::new(Exit::Failure, "VMC-CHILD", problem));
         return ExitCode::from(127);
+    }
+    if first
+        .as_deref()
+        .is_some_and(|word| word == operator::SUBCOMMAND)
+    {
+        return operator::main(words);
     }
     let args = match Args::try_parse() {
         Ok(args) => args,
@@ -79,6 +94,13 @@ fn run(args: Args) -> Result<(), Failure> {
 
 async fn dispatch(command: Command) -> Result<(), Failure> {
     match command {
+        Command::Up(args) => up::run(args).await,
+        Command::Down(args) => down::run(args).await,
+        Command::Status(args) => status::run(args).await,
+        Command::Kubectl(args) => kubectl::run(args),
+        Command::Mock(args) => mock::run(args).await,
+        Command::Version(args) => version::run(&args),
+        Command::Supervise(args) => supervisor::run(args).await,
         Command::ControlPlane(args) => foreground::run(args).await,
     }
 }

@@ -1,6 +1,6 @@
 //! Data goes to stdout, talk to stderr; a reader that has gone is an outcome, never a panic.
 
-use std::io::{ErrorKind, IsTerminal, Write};
+use std::io::{ErrorKind, Write};
 
 use anstyle::{AnsiColor, Style};
 
@@ -70,6 +70,13 @@ impl Talk {
         Self { quiet }
     }
 
+    /// One line of our own with colours in it; the stream drops them where they are not wanted.
+    pub(crate) fn styled(&self, text: &str) {
+        if !self.quiet {
+            let _ = writeln!(anstream::stderr().lock(), "{text}");
+        }
+    }
+
     /// One line for people. A closed stderr is ignored: there is nobody to tell.
     pub(crate) fn line(&self, text: &str) {
         if !self.quiet {
@@ -97,11 +104,4 @@ pub(crate) fn failure(failure: &Failure) {
     if let Some(fix) = &failure.fix {
         let _ = writeln!(stderr, "{bold}what to do{bold:#}: {}", clean(fix));
     }
-}
-
-/// Whether a person looks at stderr.
-pub(crate) fn is_interactive() -> bool {
-    std::io::stderr().is_terminal()
-        && std::env::var_os("CI").is_none()
-        && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }

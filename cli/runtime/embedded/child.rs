@@ -59,6 +59,17 @@ pub(crate) struct Program {
     pub(crate) args: Vec<OsString>,
 }
 
+impl Program {
+    /// This very program with one of its subcommands.
+    pub(crate) fn ourselves(name: &'static str, args: Vec<OsString>) -> Self {
+        Self {
+            name,
+            path: None,
+            args,
+        }
+    }
+}
+
 /// A running child with its log.
 #[derive(Debug)]
 pub(crate) struct Child {
@@ -181,11 +192,17 @@ fn command(program: &Program) -> std::process::Command {
     command
 }
 
+/// A command that runs this very program again.
+pub(crate) fn again() -> std::process::Command {
+    let mut command = std::process::Command::new(OURSELVES);
+    command.arg0("vmctl");
+    command
+}
+
 /// A command that runs `program` so that it cannot outlive us.
 pub(crate) fn tied(program: &Path) -> std::process::Command {
-    let mut command = std::process::Command::new(OURSELVES);
+    let mut command = again();
     command
-        .arg0("vmctl")
         .arg(SUBCOMMAND)
         .arg(std::process::id().to_string())
         .arg(program);

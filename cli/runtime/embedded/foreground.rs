@@ -7,6 +7,8 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
 use super::binaries;
+use super::child::Child;
+use super::kept::Kept;
 use super::plane::{Error, Options, Plane};
 use crate::files;
 use crate::hint::{Exit, Failure, chain};
@@ -40,8 +42,8 @@ struct Announcement {
     server: String,
     kubectl: Option<PathBuf>,
     audit_log: Option<PathBuf>,
-    etcd_pid: Option<u32>,
-    apiserver_pid: Option<u32>,
+    etcd_pid: u32,
+    apiserver_pid: u32,
     controller_manager_pid: Option<u32>,
 }
 
@@ -95,7 +97,10 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
     output::data(&announce(&options, &plane)?)?;
     loop {
         let event = tokio::select! {
-            error = plane.run() => Event::Failed(error),
+            turned = plane.turn() => match turned {
+                Ok(()) => continue,
+                Err(error) => Event::Failed(error),
+            },
             () = stops.next() => Event::Stop,
             _ = restart.recv() => Event::Restart,
         };
@@ -117,20 +122,16 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
 }
 
 fn announce(options: &Options, plane: &Plane) -> Result<String, Failure> {
-    let pid = |name: &str| {
-        plane
-            .children()
-            .find(|child| child.name() == name)
-            .map(super::child::Child::pid)
-    };
+    let [etcd, api_server] = plane.pair();
+    let controller_manager = plane.controller_manager().and_then(Kept::child);
     let announcement = Announcement {
         kubeconfig: options.kubeconfig(),
         server: plane.server(),
         kubectl: options.binaries.kubectl.clone(),
         audit_log: options.audit_log.clone(),
-        etcd_pid: pid("etcd"),
-        apiserver_pid: pid("kube-apiserver"),
-        controller_manager_pid: pid("kube-controller-manager"),
+        etcd_pid: etcd.pid(),
+        apiserver_pid: api_server.pid(),
+        controller_manager_pid: controller_manager.map(Child::pid),
     };
     let line = serde_json::to_string(&announcement).map_err(|error| files_failed(&error))?;
     let file = options.dir.join("control-plane.json");
@@ -183,7 +184,11 @@ fn stdin_closed() -> oneshot::Receiver<()> {
     receiver
 }
 
-fn listen(kind: SignalKind) -> Result<tokio::signal::unix::Signal, Failure> {
+/// Listens for a signal from now on.
+///
+/// # Errors
+/// The system refuses.
+pub(crate) fn listen(kind: SignalKind) -> Result<tokio::signal::unix::Signal, Failure> {
     signal(kind).map_err(|error| {
         Failure::new(
             Exit::Failure,

@@ -21,6 +21,7 @@ pub(crate) struct Kept {
     child: Option<Child>,
     started: Instant,
     pause: Duration,
+    due: Instant,
     restarts: u32,
     last_end: Option<String>,
 }
@@ -32,39 +33,46 @@ impl Kept {
     /// It cannot be started at all.
     pub(crate) fn start(program: Program, dir: &Path) -> Result<Self, child::Error> {
         let child = Some(Child::start(&program, dir)?);
+        let now = clock::now();
+        let dir = dir.to_owned();
         Ok(Self {
             program,
-            dir: dir.to_owned(),
+            dir,
             child,
-            started: clock::now(),
+            started: now,
             pause: FIRST,
+            due: now,
             restarts: 0,
             last_end: None,
         })
     }
 
-    /// Waits for the next change: the child's end, or its restart after the pause. Cancelling this loses nothing but
-    /// the part of the pause that was over.
+    /// Waits for the next change: the child's end, or its restart after the pause. Cancelling this loses nothing.
     pub(crate) async fn turn(&mut self) {
         if let Some(child) = &mut self.child {
             let status = child.ended().await;
+            self.child = None;
             if self.started.elapsed() >= HEALTHY {
                 self.pause = FIRST;
             }
-            self.last_end = Some(status);
-            self.child = None;
+            self.postpone(status);
             return;
         }
-        clock::sleep(self.pause).await;
-        self.pause = (self.pause * 2).min(LONGEST);
-        self.started = clock::now();
+        clock::sleep(self.due.saturating_duration_since(clock::now())).await;
         match Child::start(&self.program, &self.dir) {
             Ok(child) => {
                 self.child = Some(child);
+                self.started = clock::now();
                 self.restarts += 1;
             }
-            Err(error) => self.last_end = Some(crate::hint::chain(&error)),
+            Err(error) => self.postpone(crate::hint::chain(&error)),
         }
+    }
+
+    fn postpone(&mut self, why: String) {
+        self.last_end = Some(why);
+        self.due = clock::now() + self.pause;
+        self.pause = (self.pause * 2).min(LONGEST);
     }
 
     /// The child while it runs.

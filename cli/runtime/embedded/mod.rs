@@ -16,3 +16,6 @@ mod log;
 mod pki;
 pub(crate) mod plane;
 pub(crate) mod ports;
+pub(crate) mod services;
+pub(crate) mod supervisor;
+mod token;

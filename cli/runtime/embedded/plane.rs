@@ -204,21 +204,22 @@ impl Plane {
         Ok(())
     }
 
-    /// Runs until etcd or the API server ends, which is returned as an error. A controller manager that ends is started
-    /// again. Cancelling this loses nothing.
-    pub(crate) async fn run(&mut self) -> Error {
-        loop {
-            let controller_manager = async {
-                match &mut self.controller_manager {
-                    Some(kept) => kept.turn().await,
-                    None => std::future::pending().await,
-                }
-            };
-            tokio::select! {
-                status = self.etcd.ended() => return ended(&self.etcd, status),
-                status = self.api_server.ended() => return ended(&self.api_server, status),
-                () = controller_manager => {}
+    /// Waits for the next change. A controller manager that ended or was started again is `Ok`: it is looked after here.
+    /// Cancelling this loses nothing.
+    ///
+    /// # Errors
+    /// etcd or the API server ended; the other one must be stopped now.
+    pub(crate) async fn turn(&mut self) -> Result<(), Error> {
+        let controller_manager = async {
+            match &mut self.controller_manager {
+                Some(kept) => kept.turn().await,
+                None => std::future::pending().await,
             }
+        };
+        tokio::select! {
+            status = self.etcd.ended() => Err(ended(&self.etcd, status)),
+            status = self.api_server.ended() => Err(ended(&self.api_server, status)),
+            () = controller_manager => Ok(()),
         }
     }
 
@@ -252,12 +253,19 @@ impl Plane {
         &self.client
     }
 
-    /// The children that run now.
-    pub(crate) fn children(&self) -> impl Iterator<Item = &Child> {
-        let controller_manager = self.controller_manager.as_ref().and_then(Kept::child);
+    /// Its certificates.
+    pub(crate) fn pki(&self) -> &Pki {
+        &self.pki
+    }
+
+    /// etcd and the API server.
+    pub(crate) fn pair(&self) -> [&Child; 2] {
         [&self.etcd, &self.api_server]
-            .into_iter()
-            .chain(controller_manager)
+    }
+
+    /// The controller manager, where there is one.
+    pub(crate) fn controller_manager(&self) -> Option<&Kept> {
+        self.controller_manager.as_ref()
     }
 }
 

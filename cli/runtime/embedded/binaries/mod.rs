@@ -8,6 +8,8 @@ mod download;
 
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
 use crate::hint::{Exit, Failure, chain};
 use crate::output::Talk;
 
@@ -23,7 +25,8 @@ pub(crate) struct Lookup {
 }
 
 /// The programs of a control plane, checked.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct Binaries {
     /// etcd.
     pub(crate) etcd: PathBuf,
