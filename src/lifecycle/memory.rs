@@ -12,7 +12,7 @@ use crate::domain::{ErrorKind, Incarnation, Moment, ProviderError};
 /// What is remembered of one uid.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Memory {
-    /// Seen being added in this term, and no other version since.
+    /// Seen being added in this term without a sign of an intent, and no version since but our own writes.
     born: bool,
     /// A sign of an intent was in some version that we saw, or we sent an intent or a create ourselves.
     sign: bool,
@@ -83,9 +83,11 @@ impl Memory {
         let new = self.version != object.version;
         if self.version.is_empty() {
             self.born = arrival == Arrival::Added && !object.shows_intent();
-        } else if new {
+        } else if new && arrival != Arrival::OwnWrite {
+            // Our own writes are guarded by the version before: an unbroken chain of them hides nobody else's.
             self.born = false;
         }
+        self.born &= !object.shows_intent();
         // Looks belong to one version: what another writer did in between may have sent a create.
         if new && arrival != Arrival::OwnWrite && !policy.planted(Planted::LooksKept) {
             self.look = None;
