@@ -55,3 +55,6 @@ pub fn decide_departed(
         Current::Unasked => Plan::hold(Reason::Deleting),
     }
 }
+
+#[cfg(test)]
+mod tests;
