@@ -212,7 +212,10 @@ fn why_in_doubt(seen: &Observed<'_>) -> Reason {
 /// A create goes out only right after our own acknowledged write to the object: older writes of predecessors
 /// are dead then, because every write is guarded by the version that it was decided on.
 fn create(policy: &Policy, seen: &Observed<'_>, action: Action) -> Plan {
-    if seen.memory.own_write_stands(policy, seen.now) {
+    if action == Action::Create && seen.object.spec.is_none() {
+        // The stored body may ask for what the user has long replaced by something that nobody here can read.
+        Plan::hold(Reason::SpecUnreadable)
+    } else if seen.memory.own_write_stands(policy, seen.now) {
         Plan::new(action, Reason::CreatePending)
     } else {
         Plan::new(Action::NoteAttempt, why_in_doubt(seen))
