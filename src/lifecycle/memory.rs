@@ -24,6 +24,8 @@ pub struct Memory {
     incarnation: Option<Incarnation>,
     /// End of the first empty look of a pair.
     look: Option<Moment>,
+    /// The look that the last version ended: it counts again if that version turns out to be our own write.
+    look_before: Option<Moment>,
     /// When our last acknowledged guarded write was *sent*; `None` after a write with an unknown answer.
     own_write: Option<Moment>,
     /// Until when a create may be sent without a find: half the key's lifetime after we wrote the intent.
@@ -88,7 +90,11 @@ impl Memory {
         }
         // Looks belong to one version: what another writer did in between may have sent a create.
         if new && arrival != Arrival::OwnWrite && !policy.planted(Planted::LooksKept) {
-            self.look = None;
+            self.look_before = self.look.take();
+        }
+        // The watch may deliver our own write before its answer arrives.
+        if !new && arrival == Arrival::OwnWrite && self.look.is_none() {
+            self.look = self.look_before.take();
         }
         self.sign |= object.shows_intent();
         let incarnation = object.intent().map(|intent| intent.incarnation);
@@ -140,6 +146,7 @@ impl Memory {
     /// Forgets the first look: something was seen, or an effect made it worthless.
     pub fn forget_looks(&mut self) {
         self.look = None;
+        self.look_before = None;
     }
 
     /// When the second look may begin, if the first was taken.
@@ -157,7 +164,7 @@ impl Memory {
 
     /// Our intent, sent at `sent`, was acknowledged. `first`: nobody can have sent a create for it before.
     pub fn intent_acknowledged(&mut self, sent: Moment, first: bool, key_lifetime: Duration) {
-        self.look = None;
+        self.forget_looks();
         self.own_write = Some(sent);
         self.first = first;
         self.blind_until = first.then_some(sent + key_lifetime / 2);
@@ -189,7 +196,7 @@ impl Memory {
         self.sign = true;
         self.first = false;
         self.in_doubt = true;
-        self.look = None;
+        self.forget_looks();
         self.blind_until.get_or_insert(now + key_lifetime / 2);
     }
 
