@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::object::Object;
 use super::policy::{Planted, Policy};
-use crate::domain::{ErrorKind, Incarnation, Moment, ProviderError};
+use crate::domain::{ErrorKind, Incarnation, Instance, Moment, ProviderError};
 
 /// What is remembered of one uid.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,6 +44,8 @@ pub struct Memory {
     settled_until: Option<Moment>,
     /// When we last wrote an intent.
     intended_at: Option<Moment>,
+    /// The last find showed more than one instance.
+    doubles: bool,
     /// The last failure, and how many in a row.
     failure: Option<Failure>,
 }
@@ -147,6 +149,17 @@ impl Memory {
     pub fn forget_looks(&mut self) {
         self.look = None;
         self.look_before = None;
+    }
+
+    /// A find by owner was made, and showed these beside the instance that counts.
+    pub fn found(&mut self, others: &[Instance]) {
+        self.doubles = !others.is_empty();
+    }
+
+    /// Whether the last find showed more than one instance: then each look finds, so that they stay in sight.
+    #[must_use]
+    pub fn doubles(&self) -> bool {
+        self.doubles
     }
 
     /// When the second look may begin, if the first was taken.
