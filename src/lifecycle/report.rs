@@ -120,7 +120,7 @@ fn status(
     };
     let picture = Picture::draw(policy, seen, plan, outcome, instance);
     let mut new = old.clone();
-    if let Some(instance) = instance {
+    if let Some(instance) = instance.filter(|_| !seen.object.deleting) {
         show_instance(policy, &mut new, seen, instance);
     }
     new.phase = Some(picture.phase(old.phase));
@@ -144,7 +144,7 @@ fn show_instance(
 ) {
     let older = instance.incarnation() < seen.object.incarnation()
         && !policy.planted(Planted::OlderRecorded);
-    if !older && !seen.object.deleting {
+    if !older {
         new.id = Some(instance.id.as_str().to_owned());
         new.incarnation = Some(u64::from(instance.incarnation().get()));
     }
