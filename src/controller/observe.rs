@@ -72,9 +72,15 @@ impl<P> Sight<P> {
 }
 
 impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
-    /// Observes one object; `None` where there is nothing of that name.
-    pub(super) async fn observe(&self, key: &ObjectKey) -> Option<Sight<B::Cloud>> {
-        let known = self.version_to_decide_on(key).await?;
+    /// Observes one object; `None` where there is nothing of that name. Fails where only a live read could tell
+    /// what to decide on, and none succeeds.
+    pub(super) async fn observe(
+        &self,
+        key: &ObjectKey,
+    ) -> Result<Option<Sight<B::Cloud>>, ClusterError> {
+        let Some(known) = self.version_to_decide_on(key).await? else {
+            return Ok(None);
+        };
         let object = &known.view.object;
         let (config, cloud) = self.resolve(&object.key.namespace, &object.provider_ref);
         let mut sight = Sight {
@@ -102,7 +108,7 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
             }
             Due::Look(id, find) => self.look(&mut sight, id.as_ref(), find).await,
         }
-        Some(self.refresh(sight))
+        Ok(Some(self.refresh(sight)))
     }
 
     /// The memory and the time as they are now, after waiting for somebody.
@@ -114,13 +120,13 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
     }
 
     /// The store's version, the overlay of our own write, or a live read where that overlay is in doubt.
-    async fn version_to_decide_on(&self, key: &ObjectKey) -> Option<Known> {
-        let known = self.knowledge.get(key, self.time.now())?;
-        if !known.doubtful {
-            return Some(known);
+    async fn version_to_decide_on(&self, key: &ObjectKey) -> Result<Option<Known>, ClusterError> {
+        let known = self.knowledge.get(key, self.time.now());
+        if known.as_ref().is_none_or(|known| !known.doubtful) {
+            return Ok(known);
         }
-        self.read_live(key).await.ok()?;
-        self.knowledge.get(key, self.time.now())
+        self.read_live(key).await?;
+        Ok(self.knowledge.get(key, self.time.now()))
     }
 
     /// Reads the object past every cache and takes note of what that shows.
