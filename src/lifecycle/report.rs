@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use super::memory::settles;
 use super::observed::Observed;
 use super::plan::{Action, Plan};
 use super::policy::{Planted, Policy};
@@ -229,6 +230,10 @@ fn operation(
 /// When to look again.
 fn requeue(policy: &Policy, seen: &Observed<'_>, plan: &Plan, outcome: &Outcome) -> Requeue {
     match outcome {
+        // A refusal settles the doubt as well: the looks go on.
+        Outcome::Failed(error) if plan.action == Action::Settle && settles(error.kind) => {
+            Requeue::Now
+        }
         Outcome::Failed(error) => retry(error),
         Outcome::Unwritten => Requeue::Retry(None),
         Outcome::Outdated => Requeue::Now,
