@@ -131,6 +131,9 @@ impl Swarm {
             Duration::from_secs(list[random.usize(..list.len())])
         };
         let timeout = choose(random, &[5, 10, 10, 20]);
+        let lag = choose(random, &[0, 1, 2, 5]);
+        // Half a key's life must outlast a long pair of looks, or a settled doubt is in doubt again before it counts.
+        let short_life = (timeout + lag + Duration::from_secs(5)) * 4;
         let long_life = Duration::from_hours(24);
         Self {
             names: if random.u8(..4) == 0 { 2 } else { 1 },
@@ -138,8 +141,8 @@ impl Swarm {
             acts: random.u32(1..=7),
             storm: random.u32(40..=300),
             timeout,
-            lag: choose(random, &[0, 1, 2, 5]),
-            key_life: if words.expire { timeout * 6 } else { long_life },
+            lag,
+            key_life: if words.expire { short_life } else { long_life },
             provisioning: choose(random, &[0, 3, 20]),
             deletion: choose(random, &[2, 15]),
             poll: Duration::from_mins(5),
