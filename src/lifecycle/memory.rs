@@ -250,30 +250,12 @@ impl Memory {
     /// The answer to a create that was meant to settle a doubt in deletion.
     pub fn settle_answered(&mut self, answer: Result<(), ErrorKind>, sent: Moment, life: Duration) {
         let settled = match answer {
-            Ok(()) | Err(ErrorKind::KeyOfDeleted | ErrorKind::KeyReused) => true,
-            Err(
-                ErrorKind::KeyInUse
-                | ErrorKind::Invalid
-                | ErrorKind::QuotaExceeded
-                | ErrorKind::Forbidden,
-            ) => {
-                self.settled_by_refusal = true;
-                true
+            Ok(()) => true,
+            Err(kind) => {
+                let key_used_up = matches!(kind, ErrorKind::KeyOfDeleted | ErrorKind::KeyReused);
+                self.settled_by_refusal |= settles(kind) && !key_used_up;
+                settles(kind)
             }
-            Err(
-                ErrorKind::Unauthorized
-                | ErrorKind::RateLimited
-                | ErrorKind::Conflict
-                | ErrorKind::Expired
-                | ErrorKind::Unavailable
-                | ErrorKind::TimedOut
-                | ErrorKind::Malformed
-                | ErrorKind::NotFound
-                | ErrorKind::EndpointNotAllowed
-                | ErrorKind::NotLeading
-                | ErrorKind::HeldBack
-                | ErrorKind::TooLate,
-            ) => false,
         };
         if settled {
             self.in_doubt = false;
@@ -396,6 +378,31 @@ impl Memory {
     /// A write at the provider succeeded.
     pub fn succeeded(&mut self) {
         self.failure = None;
+    }
+}
+
+/// Whether a failure of the create that settles a doubt in deletion settles it all the same: it shows that the
+/// request before it arrived, or that this one was refused.
+pub(super) fn settles(kind: ErrorKind) -> bool {
+    match kind {
+        ErrorKind::KeyOfDeleted
+        | ErrorKind::KeyReused
+        | ErrorKind::KeyInUse
+        | ErrorKind::Invalid
+        | ErrorKind::QuotaExceeded
+        | ErrorKind::Forbidden => true,
+        ErrorKind::Unauthorized
+        | ErrorKind::RateLimited
+        | ErrorKind::Conflict
+        | ErrorKind::Expired
+        | ErrorKind::Unavailable
+        | ErrorKind::TimedOut
+        | ErrorKind::Malformed
+        | ErrorKind::NotFound
+        | ErrorKind::EndpointNotAllowed
+        | ErrorKind::NotLeading
+        | ErrorKind::HeldBack
+        | ErrorKind::TooLate => false,
     }
 }
 
