@@ -12,7 +12,11 @@ pub(super) struct TagIndex(HashMap<u64, Bearers>);
 enum Bearers {
     /// The usual case of a tag that is unique to one VM.
     One(u64),
-    Many(BTreeSet<u64>),
+    #[expect(
+        clippy::box_collection,
+        reason = "hardly ever there; unboxed it would double every entry"
+    )]
+    Many(Box<BTreeSet<u64>>),
 }
 
 impl TagIndex {
@@ -66,7 +70,7 @@ impl Bearers {
     fn add(&mut self, number: u64) {
         match self {
             Self::One(other) if *other == number => {}
-            Self::One(other) => *self = Self::Many(BTreeSet::from([*other, number])),
+            Self::One(other) => *self = Self::Many(Box::new(BTreeSet::from([*other, number]))),
             Self::Many(all) => {
                 all.insert(number);
             }

@@ -1,4 +1,9 @@
 //! The mock provider over real sockets.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "the whole crate is a test"
+)]
 
 mod admin;
 mod basic;
