@@ -7,6 +7,7 @@ use super::{Vm, earlier, text::Interner};
 
 /// A VM and its plans.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(super) struct Record {
     pub(super) vm: Vm,
     /// When it does something by itself.
