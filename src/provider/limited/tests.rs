@@ -78,7 +78,12 @@ impl Provider for Shared {
         let result = self.0.call(Operation::Capabilities).await;
         result.map(|()| Capabilities::default())
     }
-    async fn create(&self, _: &IdempotencyKey, _: &CreateBody) -> Result<Instance, ProviderError> {
+    async fn create(
+        &self,
+        _: &IdempotencyKey,
+        _: &CreateBody,
+        _: crate::domain::Moment,
+    ) -> Result<Instance, ProviderError> {
         let operation = Operation::Create;
         self.0.call(operation).await?;
         Err(ProviderError::without_answer(ErrorKind::Invalid, operation))
@@ -303,7 +308,11 @@ async fn writes_are_sent_only_while_leading_and_reads_always() {
     let refused = rig.delete().await.unwrap_err();
     assert_eq!(refused.kind, ErrorKind::NotLeading);
     assert!(!refused.may_have_happened());
-    let refused = rig.limited.create(&key, &body).await.unwrap_err();
+    let refused = rig
+        .limited
+        .create(&key, &body, crate::domain::Moment::END)
+        .await
+        .unwrap_err();
     assert_eq!(refused.kind, ErrorKind::NotLeading);
     assert!(rig.cloud.calls().is_empty());
     assert!(rig.find().await.is_ok());

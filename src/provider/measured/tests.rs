@@ -30,7 +30,12 @@ impl Provider for Slow {
     async fn capabilities(&self) -> Result<Capabilities, ProviderError> {
         self.fail(Operation::Capabilities).await
     }
-    async fn create(&self, _: &IdempotencyKey, _: &CreateBody) -> Result<Instance, ProviderError> {
+    async fn create(
+        &self,
+        _: &IdempotencyKey,
+        _: &CreateBody,
+        _: crate::domain::Moment,
+    ) -> Result<Instance, ProviderError> {
         self.fail(Operation::Create).await
     }
     async fn get(&self, _: &InstanceId) -> Result<Instance, ProviderError> {
@@ -90,7 +95,12 @@ async fn each_call_counts_once_with_its_time_and_failures_by_kind() {
     let (key, body) = create();
     assert!(measured.find(&owner()).await.is_ok());
     assert!(measured.capabilities().await.is_err());
-    assert!(measured.create(&key, &body).await.is_err());
+    assert!(
+        measured
+            .create(&key, &body, crate::domain::Moment::END)
+            .await
+            .is_err()
+    );
     assert!(measured.get(&id).await.is_err());
     assert!(measured.delete(&id).await.is_err());
     let text = text(&metrics);

@@ -140,13 +140,21 @@ async fn a_hostile_request_id_is_made_harmless() {
 async fn what_gets_no_answer_is_in_doubt_and_says_why() {
     let (key, body) = create();
     let reset = Server::start(|_| vec![Step::Reset]).await;
-    let error = reset.provider().create(&key, &body).await.unwrap_err();
+    let error = reset
+        .provider()
+        .create(&key, &body, crate::domain::Moment::END)
+        .await
+        .unwrap_err();
     assert_eq!(error.kind, ErrorKind::Unavailable);
     assert_eq!(error.code.as_deref(), Some("ConnectionReset"));
     assert!(error.may_have_happened());
 
     let closed = Server::start(|_| vec![]).await;
-    let error = closed.provider().create(&key, &body).await.unwrap_err();
+    let error = closed
+        .provider()
+        .create(&key, &body, crate::domain::Moment::END)
+        .await
+        .unwrap_err();
     assert_eq!(error.kind, ErrorKind::Unavailable);
 
     let address = {
@@ -155,19 +163,29 @@ async fn what_gets_no_answer_is_in_doubt_and_says_why() {
     };
     let nobody = crate::provider::testing::options(address);
     let nobody = super::super::HttpProvider::new(nobody).unwrap();
-    let mut error = nobody.create(&key, &body).await.unwrap_err();
+    let mut error = nobody
+        .create(&key, &body, crate::domain::Moment::END)
+        .await
+        .unwrap_err();
     for _ in 0..100 {
         // The listener's task may live a moment longer than its handle.
         if error.code.as_deref() == Some("ConnectionRefused") {
             break;
         }
         tokio::task::yield_now().await;
-        error = nobody.create(&key, &body).await.unwrap_err();
+        error = nobody
+            .create(&key, &body, crate::domain::Moment::END)
+            .await
+            .unwrap_err();
     }
     assert_eq!(error.kind, ErrorKind::Unavailable);
     assert_eq!(error.code.as_deref(), Some("ConnectionRefused"));
 
     let garbage = Server::start(|_| vec![Step::Bytes(b"SSH-2.0-server\r\n".to_vec())]).await;
-    let error = garbage.provider().create(&key, &body).await.unwrap_err();
+    let error = garbage
+        .provider()
+        .create(&key, &body, crate::domain::Moment::END)
+        .await
+        .unwrap_err();
     assert_eq!(error.kind, ErrorKind::Unavailable);
 }
