@@ -40,9 +40,16 @@ fn alone() -> (&'static House, MutexGuard<'static, ()>) {
     (House::shared(), turn)
 }
 
-/// Runs an operator until it dies at the point.
-fn die_at(house: &House, point: &str) {
-    let mut operator = Operator::start_with(house, ALONE, Some(point));
+/// Runs an operator that dies at the point when `act` makes an object pass it. It has settled everything else by then.
+fn die_at(house: &House, namespace: &str, point: &str, act: impl FnOnce()) {
+    let mut operator = Operator::start_with(house, ALONE, Some(point)).ready();
+    e2e::until("the operator has checked the ProviderConfig", || {
+        operator
+            .lines()
+            .iter()
+            .any(|line| line["message"] == "usable" && line["namespace"] == namespace)
+    });
+    act();
     let status = operator.wait();
     let signal = std::os::unix::process::ExitStatusExt::signal(&status);
     assert_eq!(signal, Some(9), "died otherwise than at {point}: {status}");
@@ -67,19 +74,13 @@ fn die_again_at(house: &House, point: &str, done: impl Fn() -> bool) {
     }
 }
 
-/// The cloud of one test with a namespace that uses it.
+/// The cloud of one test with a namespace that uses it. The ProviderConfig gets ready here; what dies later, dies
+/// over a VirtualMachine.
 fn world(house: &House, options: Options) -> (Cloud, String) {
     let cloud = Cloud::start(options);
     let namespace = house.namespace();
     house.configure(&namespace, &cloud.url);
-    // A config gets ready once; what dies here dies later, over a VirtualMachine.
-    let operator = Operator::start(house, ALONE);
-    e2e::until("the ProviderConfig is usable", || {
-        let config = house.config(&namespace, "default");
-        let ready = config.and_then(|config| e2e::client::condition(&config, "Ready"));
-        ready.is_some_and(|(status, _)| status == "True")
-    });
-    operator.kill();
+    recover(house, || house.usable(&namespace));
     (cloud, namespace)
 }
 
@@ -96,13 +97,15 @@ fn killed_at_each_gap_while_making_a_vm_once_and_five_times_in_a_row_makes_one()
     let (cloud, namespace) = world(house, prompt());
     for point in MAKING {
         let name = format!("once-{point}");
-        house.create(&namespace, &name);
-        die_at(house, point);
+        die_at(house, &namespace, point, || house.create(&namespace, &name));
         recover(house, || drop(house.ready(&namespace, &name)));
         let name = format!("again-{point}");
-        house.create(&namespace, &name);
-        die_at(house, point);
-        let ready = || house.vm(&namespace, &name).is_some_and(|vm| is_ready(&vm));
+        die_at(house, &namespace, point, || house.create(&namespace, &name));
+        let ready = || {
+            house
+                .vm(&namespace, &name)
+                .is_some_and(|vm| e2e::is_ready(&vm))
+        };
         die_again_at(house, point, ready);
         recover(house, || drop(house.ready(&namespace, &name)));
     }
@@ -110,8 +113,21 @@ fn killed_at_each_gap_while_making_a_vm_once_and_five_times_in_a_row_makes_one()
     checker::check(house, &cloud);
 }
 
-fn is_ready(vm: &serde_json::Value) -> bool {
-    e2e::client::condition(vm, "Ready").is_some_and(|(status, _)| status == "True")
+#[test]
+fn killed_over_an_object_that_was_made_while_no_operator_ran_makes_one() {
+    let (house, _turn) = alone();
+    let (cloud, namespace) = world(house, prompt());
+    for point in ["intend", "created"] {
+        house.create(&namespace, &format!("early-{point}"));
+        die_at(house, &namespace, point, || ());
+    }
+    recover(house, || {
+        for point in ["intend", "created"] {
+            house.ready(&namespace, &format!("early-{point}"));
+        }
+    });
+    assert_eq!(cloud.ours().len(), 2);
+    checker::check(house, &cloud);
 }
 
 #[test]
@@ -120,8 +136,7 @@ fn deleted_while_the_operator_is_dead_in_a_gap_leaves_no_vm_however_often_it_die
     let (cloud, namespace) = world(house, prompt());
     for point in MAKING {
         let name = format!("gone-{point}");
-        house.create(&namespace, &name);
-        die_at(house, point);
+        die_at(house, &namespace, point, || house.create(&namespace, &name));
         house.delete(&namespace, &name);
         die_again_at(house, point, || house.vm(&namespace, &name).is_none());
         recover(house, || house.gone(&namespace, &name));
@@ -144,8 +159,7 @@ fn killed_at_each_gap_while_deleting_a_running_vm_leaves_none() {
     });
     for point in DELETING {
         let name = format!("out-{point}");
-        house.delete(&namespace, &name);
-        die_at(house, point);
+        die_at(house, &namespace, point, || house.delete(&namespace, &name));
         die_again_at(house, point, || house.vm(&namespace, &name).is_none());
         recover(house, || house.gone(&namespace, &name));
     }
@@ -160,12 +174,15 @@ fn an_answer_lost_after_applying_makes_no_second_vm_whether_or_not_the_operator_
     for effect in ["dropAfter", "malformed", "truncated"] {
         cloud.fault(json!({ "operation": "create", "count": 1, "effect": { "kind": effect } }));
         let name = format!("lost-{}", effect.to_lowercase());
-        house.create(&namespace, &name);
-        recover(house, || drop(house.ready(&namespace, &name)));
+        recover(house, || {
+            house.create(&namespace, &name);
+            house.ready(&namespace, &name);
+        });
         cloud.fault(json!({ "operation": "create", "count": 1, "effect": { "kind": effect } }));
         let name = format!("died-{}", effect.to_lowercase());
-        house.create(&namespace, &name);
-        die_at(house, "created");
+        die_at(house, &namespace, "created", || {
+            house.create(&namespace, &name)
+        });
         recover(house, || drop(house.ready(&namespace, &name)));
     }
     assert_eq!(cloud.ours().len(), 6);

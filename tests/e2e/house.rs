@@ -100,7 +100,7 @@ impl House {
         let mut id = String::new();
         self.until_vm(namespace, name, "is Ready", |vm| {
             id = vm["status"]["id"].as_str().unwrap_or_default().to_owned();
-            super::client::condition(vm, "Ready").is_some_and(|(status, _)| status == "True")
+            super::is_ready(vm)
         });
         id
     }
@@ -131,6 +131,28 @@ impl House {
             || self.vm(namespace, name).is_none(),
             || format!("{:#?}", self.vm(namespace, name)),
         );
+    }
+
+    /// Waits until the ProviderConfig `default` is there and as wanted.
+    pub(crate) fn until_config(
+        &self,
+        namespace: &str,
+        what: &str,
+        wanted: impl Fn(&Value) -> bool,
+    ) {
+        super::until_or(
+            &format!("ProviderConfig {namespace}/default {what}"),
+            || {
+                self.config(namespace, "default")
+                    .is_some_and(|config| wanted(&config))
+            },
+            || format!("{:#?}", self.config(namespace, "default")),
+        );
+    }
+
+    /// Waits until the ProviderConfig `default` is Ready.
+    pub(crate) fn usable(&self, namespace: &str) {
+        self.until_config(namespace, "is Ready", super::is_ready);
     }
 
     /// Applies a ProviderConfig `default` that leads to the endpoint; long pairs of looks take 6 s there.

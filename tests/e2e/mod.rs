@@ -43,6 +43,11 @@ pub(crate) fn until_or(
     panic!("waited in vain until {what}\n{}", otherwise());
 }
 
+/// Whether an object's condition `Ready` is true.
+pub(crate) fn is_ready(object: &serde_json::Value) -> bool {
+    client::condition(object, "Ready").is_some_and(|(status, _)| status == "True")
+}
+
 /// Every test binary uses a part of this module. Named here, the other parts are no dead code to any of them.
 const _: fn() = || {
     use cloud::Cloud;
@@ -50,6 +55,7 @@ const _: fn() = || {
     use operator::Operator;
     let _ = (House::shared, House::with_operator, House::own);
     let _ = (House::ready, House::gone, House::delete, House::create);
+    let _ = House::usable;
     let _ = (House::configure, House::config, House::namespace);
     let _ = (Cloud::start_kept, Cloud::go_away, Cloud::come_back);
     let _ = (
