@@ -136,6 +136,9 @@ fn two_hundred_vms_at_rest_cost_no_write_in_three_poll_periods_and_none_at_a_res
     let calls = counted(operations(&cloud).split_off(calls));
     println!("provider calls in three polls of {VMS} VMs: {calls:?}");
     operator.kill();
+    // The VMs are looked at long before their ProviderConfig is known to work.
+    let slow = json!({ "kind": "delay", "milliseconds": 2000 });
+    cloud.fault(json!({ "operation": "capabilities", "count": 1, "effect": slow }));
     let calls = cloud.log().len();
     let operator = Operator::start(house, &["--leader-elect=false"]).ready();
     polls(&cloud, &id, 2);

@@ -132,7 +132,12 @@ impl Operator {
     fn tail(&self) -> String {
         let text = fs::read_to_string(&self.log).unwrap_or_default();
         let lines: Vec<&str> = text.lines().collect();
-        lines[lines.len().saturating_sub(150)..].join("\n")
+        let late = lines.len().saturating_sub(60);
+        let told = |(number, line): &(usize, &&str)| {
+            *number >= late || !line.contains(r#""level":"DEBUG""#)
+        };
+        let shown = lines.iter().enumerate().filter(told);
+        shown.map(|(_, line)| *line).collect::<Vec<_>>().join("\n")
     }
 }
 
