@@ -16,9 +16,10 @@ const KEY: &str = "a-good-key";
 
 /// A cloud that asks for an API key.
 fn locked_cloud() -> Cloud {
-    let key = format!("tests={KEY}").parse().expect("an API key");
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    std::fs::write(file.path(), format!("tests={KEY}\n")).expect("it can be written");
     Cloud::start(Options {
-        api_keys: vec![key],
+        api_key_file: Some(file.path().to_owned()),
         ..prompt()
     })
 }
