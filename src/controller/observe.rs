@@ -175,14 +175,20 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
         };
         let gap = gap(&self.policy, object, &sight.memory, config, began);
         let (key, uid, version) = (&object.key, &object.uid, &object.version);
+        let complete = matches!(answers.found, Some(Ok(_)));
         sight.sighting = match answers.judge(object, &owner, least) {
             Judged::Seen(sighting) => {
-                self.knowledge
-                    .remember(key, uid, |memory| note(memory, &sighting, ended));
+                self.knowledge.remember(key, uid, |memory| {
+                    if complete {
+                        memory.found(&sighting.others);
+                    }
+                    note(memory, &sighting, ended);
+                });
                 sighting
             }
             Judged::Nothing(others) => {
                 let sureness = self.knowledge.remember(key, uid, |memory| {
+                    memory.found(&others);
                     memory.looked();
                     Some(memory.looked_in_vain(&self.policy, version, (began, ended), gap))
                 });
