@@ -165,6 +165,10 @@ impl Knowledge {
             Some(entry) => {
                 let result = change(&mut entry.memory);
                 entry.departed.sign |= entry.memory.sign();
+                // The watch showed the end before our removal of the finalizer was answered.
+                if entry.memory.released() {
+                    inner.departed.remove(uid);
+                }
                 result
             }
             None => T::default(),
