@@ -175,7 +175,7 @@ fn a_late_event_of_a_departed_object_brings_its_memory_back() {
     // The watch is behind the live read: it still tells of the object before it tells of its end.
     knowledge.arrived(&policy(), view(bare(), "10"), Arrival::Added);
     let known = knowledge.get(&key(), NOW).unwrap();
-    assert!(known.memory.sign() && known.memory.in_doubt() && !known.memory.born());
+    assert!(known.memory.sign() && !known.memory.born());
     assert!(
         knowledge.departed(&uid()).is_none(),
         "one memory of one uid"
