@@ -86,8 +86,10 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
     }
 
     async fn reconcile_object(&self, key: &ObjectKey) -> Pass {
-        let Some(sight) = self.observe(key).await else {
-            return Pass::nothing_there();
+        let sight = match self.observe(key).await {
+            Ok(Some(sight)) => sight,
+            Ok(None) => return Pass::nothing_there(),
+            Err(error) => return Pass::not_read(key, &error),
         };
         let plan = decide(&self.policy, &sight.observed());
         let outcome = self.apply(&sight, &plan).await;
@@ -184,6 +186,17 @@ impl Pass {
             requeue: Requeue::OnChange,
             action: "none",
             reason: Reason::Deleting,
+            id: None,
+        }
+    }
+
+    /// The API server could not be asked; nothing is decided on a version that is in doubt.
+    fn not_read(key: &ObjectKey, error: &ClusterError) -> Self {
+        tracing::warn!(namespace = %key.namespace, name = %key.name, %error, "live read failed");
+        Self {
+            requeue: Requeue::Retry(None),
+            action: "none",
+            reason: Reason::Pending,
             id: None,
         }
     }

@@ -73,8 +73,16 @@ impl<P> Sight<P> {
 
 impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
     /// Observes one object; `None` where there is nothing of that name.
-    pub(super) async fn observe(&self, key: &ObjectKey) -> Option<Sight<B::Cloud>> {
-        let known = self.version_to_decide_on(key).await?;
+    ///
+    /// # Errors
+    /// Where only a live read could tell which version to decide on, and it failed.
+    pub(super) async fn observe(
+        &self,
+        key: &ObjectKey,
+    ) -> Result<Option<Sight<B::Cloud>>, ClusterError> {
+        let Some(known) = self.version_to_decide_on(key).await? else {
+            return Ok(None);
+        };
         let object = &known.view.object;
         let (config, cloud) = self.resolve(&object.key.namespace, &object.provider_ref);
         let mut sight = Sight {
@@ -102,7 +110,7 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
             }
             Due::Look(id, find) => self.look(&mut sight, id.as_ref(), find).await,
         }
-        Some(self.refresh(sight))
+        Ok(Some(self.refresh(sight)))
     }
 
     /// The memory and the time as they are now, after waiting for somebody.
@@ -114,13 +122,13 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
     }
 
     /// The store's version, the overlay of our own write, or a live read where that overlay is in doubt.
-    async fn version_to_decide_on(&self, key: &ObjectKey) -> Option<Known> {
-        let known = self.knowledge.get(key, self.time.now())?;
-        if !known.doubtful {
-            return Some(known);
+    async fn version_to_decide_on(&self, key: &ObjectKey) -> Result<Option<Known>, ClusterError> {
+        let known = self.knowledge.get(key, self.time.now());
+        if known.as_ref().is_some_and(|known| known.doubtful) {
+            self.read_live(key).await?;
+            return Ok(self.knowledge.get(key, self.time.now()));
         }
-        self.read_live(key).await.ok()?;
-        self.knowledge.get(key, self.time.now())
+        Ok(known)
     }
 
     /// Reads the object past every cache and takes note of what that shows.
