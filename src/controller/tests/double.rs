@@ -219,7 +219,9 @@ fn view_of(object: &Value) -> View {
         incarnation: object
             .pointer("/status/incarnation")
             .and_then(Value::as_u64),
-        ..Fragment::default()
+        status: object
+            .get("status")
+            .and_then(|status| serde_json::from_value(status.clone()).ok()),
     };
     View::of_fragment(&fragment, &cluster)
 }
