@@ -6,3 +6,6 @@ pub mod domain;
 pub mod lifecycle;
 pub mod provider;
 pub mod runtime;
+
+#[cfg(test)]
+mod architecture;

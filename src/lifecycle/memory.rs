@@ -3,11 +3,15 @@
 //! Everything here is lost in a crash, and every rule holds without it; it saves waiting and writes. Kept per
 //! uid, never per name: an object made again under the same name starts with an empty memory.
 
+mod failures;
+
 use std::time::Duration;
+
+pub use failures::Failure;
 
 use super::object::Object;
 use super::policy::{Planted, Policy};
-use crate::domain::{ErrorKind, Incarnation, Instance, Moment, ProviderError};
+use crate::domain::{ErrorKind, Incarnation, Instance, Moment};
 
 /// What is remembered of one uid.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -48,17 +52,6 @@ pub struct Memory {
     doubles: bool,
     /// The last failure, and how many in a row.
     failure: Option<Failure>,
-}
-
-/// The last failure of an operation at the provider.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
-    /// What failed.
-    pub error: ProviderError,
-    /// How many times in a row, from 1.
-    pub times: u32,
-    /// When it began.
-    pub since: Moment,
 }
 
 /// How a version of the object came to us.
@@ -358,42 +351,6 @@ impl Memory {
     #[must_use]
     pub fn intended_at(&self) -> Option<Moment> {
         self.intended_at
-    }
-    /// The last failure.
-    #[must_use]
-    pub fn failure(&self) -> Option<&Failure> {
-        self.failure.as_ref()
-    }
-
-    /// A call to the provider failed.
-    pub fn failed(&mut self, error: &ProviderError, now: Moment) {
-        let (times, since) = match &self.failure {
-            Some(last) if last.error.kind == error.kind => {
-                (last.times.saturating_add(1), last.since)
-            }
-            Some(_) | None => (1, now),
-        };
-        self.failure = Some(Failure {
-            error: error.clone(),
-            times,
-            since,
-        });
-    }
-
-    /// A look succeeded: an earlier one's failure is over, a write's is not.
-    pub fn looked(&mut self) {
-        if self
-            .failure
-            .as_ref()
-            .is_some_and(|f| !f.error.operation.is_write())
-        {
-            self.failure = None;
-        }
-    }
-
-    /// A write at the provider succeeded.
-    pub fn succeeded(&mut self) {
-        self.failure = None;
     }
 }
 
