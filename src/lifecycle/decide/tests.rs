@@ -6,7 +6,7 @@ use super::*;
 use crate::domain::{ClusterId, InstanceId, Operation};
 use crate::lifecycle::fixtures::{
     KEY_LIFE, NOW, answered, bare, born, config, created, deleting, edited, failure, instance,
-    intended, met, no_config, nth, policy, recorded, running, secs, sees, with, wrote_first,
+    intended, met, no_config, policy, recorded, running, secs, sees, with, wrote_first,
 };
 use crate::lifecycle::observed::ConfigProblem;
 

@@ -303,3 +303,31 @@ fn failures_of_one_kind_are_counted_in_a_row() {
     memory.succeeded();
     assert_eq!(memory.failure(), None);
 }
+
+#[test]
+fn each_bug_planted_in_memory_is_one_that_these_rules_forbid() {
+    let planted = |bug| {
+        let mut policy = policy();
+        policy.planted = Some(bug);
+        policy
+    };
+    let object = created(1);
+    let one_look = planted(Planted::OneLook);
+    let sure = met(&object).looked_in_vain(&one_look, "12", (NOW, NOW), LONG);
+    assert_eq!(sure, Sureness::Confirmed, "one look for a proof");
+    let kept = planted(Planted::LooksKept);
+    let mut memory = met(&object);
+    memory.looked_in_vain(&kept, "12", (NOW, NOW), LAG);
+    memory.saw(&kept, &version(&object, "13"), Arrival::Seen);
+    assert!(
+        memory.look_again_at(LAG).is_some(),
+        "looks outlive a foreign version"
+    );
+    let stripped = planted(Planted::StrippedIsNoIntent);
+    let mut memory = met(&intended(1));
+    memory.saw(&stripped, &version(&bare(), "12"), Arrival::Seen);
+    assert!(
+        !memory.departs(&stripped, &bare()),
+        "a stripped object leaks"
+    );
+}
