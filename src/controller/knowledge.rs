@@ -89,10 +89,12 @@ impl Knowledge {
             Some(entry) if entry.stored.object.uid != view.object.uid => inner.vanish(policy, &key),
             Some(_) | None => None,
         };
+        // An event of before a live read that showed it gone: the memory of a uid is one, and keeps its signs.
+        let back = inner.departed.remove(&view.object.uid);
         let entry = inner.objects.entry(key).or_insert_with(|| Entry {
             stored: Arc::new(view.clone()),
             overlay: None,
-            memory: Memory::default(),
+            memory: back.map(|entry| entry.memory).unwrap_or_default(),
             full_look_at: Moment::START,
         });
         entry.store(policy, view, arrival);

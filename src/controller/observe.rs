@@ -215,9 +215,11 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
         };
         match self.cluster.live(&key).await {
             Ok(Some(view)) if view.object.uid == *uid => {
-                self.knowledge.forget_departed(uid);
-                self.knowledge
-                    .arrived(&self.policy, view, crate::lifecycle::Arrival::Seen);
+                let seen = crate::lifecycle::Arrival::Seen;
+                let other = self.knowledge.arrived(&self.policy, view, seen);
+                if let Some(target) = self.departs(Arc::clone(&key.namespace), other) {
+                    self.follow(target);
+                }
                 self.follow(super::Target::Object(key));
                 return None;
             }
