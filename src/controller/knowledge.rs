@@ -103,10 +103,12 @@ impl Knowledge {
             Some(entry) if entry.is_of_another(&view) => inner.vanish(policy, &key),
             Some(_) | None => None,
         };
-        let entry = inner
-            .objects
-            .entry(key)
-            .or_insert_with(|| Entry::new(&view));
+        // An event of before a live read that showed it gone: the memory of a uid is one, and keeps its signs.
+        let back = inner.departed.remove(&view.object.uid);
+        let entry = inner.objects.entry(key).or_insert_with(|| Entry {
+            memory: back.map(|entry| entry.memory).unwrap_or_default(),
+            ..Entry::new(&view)
+        });
         entry.store(policy, view, arrival);
         departed
     }
@@ -199,6 +201,10 @@ impl Knowledge {
             Some(entry) => {
                 let result = change(&mut entry.memory);
                 entry.departed.sign |= entry.memory.sign();
+                // The watch showed the end before our removal of the finalizer was answered.
+                if entry.memory.released() {
+                    inner.departed.remove(uid);
+                }
                 result
             }
             None => T::default(),
