@@ -131,14 +131,21 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
 
     /// Reads the object past every cache and takes note of what that shows.
     pub(super) async fn read_live(&self, key: &ObjectKey) -> Result<(), ClusterError> {
+        let before = self.knowledge.newest(key);
         let view = self.cluster.live(key).await?;
+        self.accept_live(key, before.as_ref(), view);
+        Ok(())
+    }
+
+    /// Takes note of what a live read, begun when `before` was the newest known, has shown.
+    fn accept_live(&self, key: &ObjectKey, before: Option<&(Uid, String)>, view: Option<View>) {
+        let now = self.time.now();
         let uid = self
             .knowledge
-            .read_live(&self.policy, key, view, self.time.now());
+            .read_live(&self.policy, key, before, view, now);
         if let Some(target) = self.departs(Arc::clone(&key.namespace), uid) {
             self.follow(target);
         }
-        Ok(())
     }
 
     fn resolve(
@@ -213,11 +220,11 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
             sighting: Sighting::unasked(),
             now: self.time.now(),
         };
+        let before = self.knowledge.newest(&key);
         match self.cluster.live(&key).await {
             Ok(Some(view)) if view.object.uid == *uid => {
                 self.knowledge.forget_departed(uid);
-                self.knowledge
-                    .arrived(&self.policy, view, crate::lifecycle::Arrival::Seen);
+                self.accept_live(&key, before.as_ref(), Some(view));
                 self.follow(super::Target::Object(key));
                 return None;
             }
