@@ -98,18 +98,12 @@ impl Knowledge {
             // The watch lags behind a live read that showed the next object of this name already.
             Some(entry) if entry.is_of_another(&view) && is_older(&view, entry.newest()) => {
                 entry.doubt();
-                return Some(inner.predecessor(view));
+                return Some(inner.predecessor(policy, view));
             }
             Some(entry) if entry.is_of_another(&view) => inner.vanish(policy, &key),
             Some(_) | None => None,
         };
-        // An event of before a live read that showed it gone: the memory of a uid is one, and keeps its signs.
-        let back = inner.departed.remove(&view.object.uid);
-        let entry = inner.objects.entry(key).or_insert_with(|| Entry {
-            memory: back.map(|entry| entry.memory).unwrap_or_default(),
-            ..Entry::new(&view)
-        });
-        entry.store(policy, view, arrival);
+        inner.entry(&view).store(policy, view, arrival);
         departed
     }
 
@@ -283,30 +277,37 @@ impl Knowledge {
 impl Inner {
     /// Takes in what a live read showed of a name that nothing is known of.
     fn insert(&mut self, policy: &Policy, view: View, now: Moment) {
-        let mut entry = Entry::new(&view);
+        let entry = self.entry(&view);
         entry.memory.saw(policy, &view.object, Arrival::Seen);
         // The store may still deliver older versions: until it is as new, this one stands in for it.
-        entry.overlay = Some(Overlay {
-            view: Arc::new(view.clone()),
-            until: now + policy.overlay_valid,
-        });
-        self.objects.insert(view.object.key.clone(), entry);
+        entry.lay_over(policy, view, now);
+    }
+
+    /// The entry of an object, made where there is none. An event of before a live read that showed the object gone
+    /// brings it back: the memory of a uid is one, and keeps its signs.
+    fn entry(&mut self, view: &View) -> &mut Entry {
+        let back = self.departed.remove(&view.object.uid);
+        let key = view.object.key.clone();
+        self.objects.entry(key).or_insert_with(|| Entry {
+            memory: back.map(|entry| entry.memory).unwrap_or_default(),
+            ..Entry::new(view)
+        })
     }
 
     /// A version of an object whose successor under the same name is known already: it is gone, and nobody here saw
     /// how, so it departed.
-    fn predecessor(&mut self, view: View) -> Uid {
-        let uid = view.object.uid.clone();
-        let sign = view.object.shows_intent();
-        let entry = self.departed.entry(uid.clone());
-        let entry = entry.or_insert_with(|| DepartedEntry {
-            departed: Departed {
-                last: view.object,
-                sign: false,
-            },
-            memory: Memory::default(),
-        });
-        entry.departed.sign |= sign;
+    fn predecessor(&mut self, policy: &Policy, view: View) -> Uid {
+        let last = view.object;
+        let uid = last.uid.clone();
+        let memory = self.departed.remove(&uid).map(|entry| entry.memory);
+        let mut memory = memory.unwrap_or_default();
+        memory.saw(policy, &last, Arrival::Seen);
+        let departed = Departed {
+            sign: memory.sign(),
+            last,
+        };
+        let entry = DepartedEntry { departed, memory };
+        self.departed.insert(uid.clone(), entry);
         uid
     }
 

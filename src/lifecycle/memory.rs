@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::object::Object;
 use super::policy::{Planted, Policy};
-use crate::domain::{ErrorKind, Incarnation, Instance, Moment, ProviderError};
+use crate::domain::{ErrorKind, Incarnation, Instance, Moment, Operation, ProviderError};
 
 /// What is remembered of one uid.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -38,6 +38,8 @@ pub struct Memory {
     raise: bool,
     /// The generation for which the provider refused the create for good.
     refused: Option<i64>,
+    /// That refusal.
+    refusal: Option<ProviderError>,
     /// A refusal of any kind answered the last settling create: it may not have used the key up.
     settled_by_refusal: bool,
     /// In deletion: until when the create in doubt counts as settled.
@@ -119,6 +121,7 @@ impl Memory {
         self.in_doubt = false;
         self.raise = false;
         self.refused = None;
+        self.refusal = None;
         self.settled_by_refusal = false;
         self.settled_until = None;
         self.blind_until = None;
@@ -333,6 +336,11 @@ impl Memory {
     pub fn refused(&self) -> Option<i64> {
         self.refused
     }
+    /// The refusal itself; later failures of looks do not replace it.
+    #[must_use]
+    pub fn refusal(&self) -> Option<&ProviderError> {
+        self.refusal.as_ref()
+    }
     /// Whether a create of ours has an unknown result.
     #[must_use]
     pub fn in_doubt(&self) -> bool {
@@ -351,6 +359,9 @@ impl Memory {
 
     /// A call to the provider failed.
     pub fn failed(&mut self, error: &ProviderError, now: Moment) {
+        if error.operation == Operation::Create && error.kind == ErrorKind::Invalid {
+            self.refusal = Some(error.clone());
+        }
         let (times, since) = match &self.failure {
             Some(last) if last.error.kind == error.kind => {
                 (last.times.saturating_add(1), last.since)

@@ -208,7 +208,7 @@ fn a_refused_create_says_what_to_correct_and_waits_for_a_person() {
         &plan,
         &Outcome::Failed(error),
     );
-    assert_eq!(first.requeue, Requeue::OnChange);
+    assert_eq!(first.requeue, Requeue::Steady(policy().longest_backoff));
     let status = first.status.unwrap();
     check(
         &status,
