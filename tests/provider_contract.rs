@@ -13,14 +13,13 @@ mod servers;
 use std::io::Write;
 use std::time::Duration;
 
-use servers::{Account, Cloud, Kind, Server};
+use servers::{Account, Client, Cloud, Kind, Server};
 use vmoperator::domain::quantity::Quantity;
 use vmoperator::domain::{
     Capabilities, ClusterId, CreateBody, ErrorKind, IdempotencyKey, Incarnation, Instance,
     InstanceId, InstancePhase, InstanceSpec, ObjectKey, Owner, ProviderError, Uid,
 };
 use vmoperator::provider::Provider;
-use vmoperator::provider::http::HttpProvider;
 
 fn owner(uid: &str) -> Owner {
     Owner {
@@ -42,7 +41,7 @@ fn create(owner: &Owner, incarnation: u32, cpu: u32) -> (IdempotencyKey, CreateB
     (IdempotencyKey::derive(owner, incarnation), body)
 }
 
-async fn made(provider: &HttpProvider, owner: &Owner, incarnation: u32) -> Instance {
+async fn made(provider: &Client, owner: &Owner, incarnation: u32) -> Instance {
     let (key, body) = create(owner, incarnation, 2);
     provider.create(&key, &body).await.unwrap()
 }

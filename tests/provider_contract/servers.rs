@@ -4,15 +4,21 @@ use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Stdio};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use clap::Parser;
 use tokio::sync::oneshot;
 use url::Url;
-use vmoperator::provider::credential::Credential;
-use vmoperator::provider::guard::Guard;
-use vmoperator::provider::http::{HttpProvider, Options};
+use vmoperator::domain::term::Term;
+use vmoperator::provider::http::Options;
+use vmoperator::provider::{
+    Credential, Guard, HttpProvider, LimitOptions, Limited, Limits, Measured, Metrics, Time, Timers,
+};
+use vmoperator::runtime::clock::{Clock, SystemClock};
+
+/// The client as the operator puts it together.
+pub(crate) type Client = Limited<Measured<HttpProvider>>;
 
 /// Which server.
 #[derive(Clone, Copy, Debug)]
@@ -75,7 +81,7 @@ impl Server {
     }
 
     /// A client with this account's key.
-    pub(crate) fn client(&self, account: Account) -> HttpProvider {
+    pub(crate) fn client(&self, account: Account) -> Client {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let key = match account {
             Account::First => Some("first-key"),
@@ -94,7 +100,12 @@ impl Server {
                 admitted: vec!["127.0.0.1".parse().unwrap()],
             },
         };
-        HttpProvider::new(options).unwrap()
+        let time: Arc<dyn Time> = Arc::new(Timers(|| SystemClock.now()));
+        let metrics = Metrics::new();
+        let http = HttpProvider::new(options).unwrap();
+        let measured = Measured::new(http, metrics.clone(), Arc::clone(&time));
+        let limits = Limits::new(LimitOptions::default(), metrics, time);
+        Limited::new(measured, Arc::new(limits), Term::unlimited())
     }
 
     async fn mock(flags: &[(Cloud, &str)]) -> Self {

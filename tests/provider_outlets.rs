@@ -1,8 +1,9 @@
-//! The API key in no log line, however much is logged.
+//! What leaves the process: the API key in no log line, and nothing to a proxy of the environment.
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail like tests")]
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
+use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -55,18 +56,9 @@ fn echo() -> (String, Arc<Mutex<Vec<u8>>>) {
     (address, heard)
 }
 
-#[tokio::test]
-async fn no_log_line_or_error_shows_the_key_or_a_body() {
+fn provider(address: &str) -> HttpProvider {
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let logged = Buffer::default();
-    // The whole process, lines of the `log` facade too: this test has its binary for itself.
-    tracing_subscriber::fmt()
-        .with_max_level(tracing::Level::TRACE)
-        .with_writer(logged.clone())
-        .init();
-    tracing::trace!("control");
-    let (address, heard) = echo();
-    let provider = HttpProvider::new(Options {
+    HttpProvider::new(Options {
         endpoint: Url::parse(&format!("http://{address}")).unwrap(),
         credential: Some(Credential::new(CANARY).unwrap()),
         timeout: Duration::from_secs(30),
@@ -77,7 +69,50 @@ async fn no_log_line_or_error_shows_the_key_or_a_body() {
             admitted: vec!["127.0.0.1".parse().unwrap()],
         },
     })
-    .unwrap();
+    .unwrap()
+}
+
+/// The address for [`a_call_to_the_named_server`].
+const NAMED: &str = "PROVIDER_TEST_SERVER";
+
+#[test]
+fn a_proxy_of_the_environment_gets_nothing() {
+    let (server, asked) = echo();
+    let (proxy, trapped) = echo();
+    let proxy = format!("http://{proxy}");
+    let mut child = Command::new(std::env::current_exe().unwrap());
+    child.args(["--exact", "a_call_to_the_named_server", "--ignored"]);
+    for name in ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"] {
+        child.env(name, &proxy);
+    }
+    for name in ["no_proxy", "NO_PROXY", "REQUEST_METHOD"] {
+        child.env_remove(name);
+    }
+    let done = child.env(NAMED, &server).output().unwrap();
+    assert!(done.status.success(), "{done:?}");
+    assert!(!asked.lock().unwrap().is_empty());
+    assert!(trapped.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+#[ignore = "a part of a_proxy_of_the_environment_gets_nothing, which runs it in another process"]
+async fn a_call_to_the_named_server() {
+    let address = std::env::var(NAMED).unwrap();
+    let answer = provider(&address).get(&InstanceId::new("vm-1")).await;
+    assert_eq!(answer.unwrap_err().kind, ErrorKind::Unauthorized);
+}
+
+#[tokio::test]
+async fn no_log_line_or_error_shows_the_key_or_a_body() {
+    let logged = Buffer::default();
+    // The whole process, lines of the `log` facade too: no other test of this binary logs.
+    tracing_subscriber::fmt()
+        .with_max_level(tracing::Level::TRACE)
+        .with_writer(logged.clone())
+        .init();
+    tracing::trace!("control");
+    let (address, heard) = echo();
+    let provider = provider(&address);
     let error = provider.get(&InstanceId::new("vm-1")).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Unauthorized);
     assert!(!format!("{error} {error:?}").contains(CANARY));
