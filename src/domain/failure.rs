@@ -58,11 +58,13 @@ pub enum ErrorKind {
     NotLeading,
     /// Not sent: calls to this provider are held back after many failures (breaker open).
     HeldBack,
+    /// Not sent: the right to send it ran out while it waited for its turn.
+    TooLate,
 }
 
 impl ErrorKind {
     /// Every kind, for tables and metrics.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::Invalid,
         Self::KeyReused,
         Self::KeyInUse,
@@ -80,6 +82,7 @@ impl ErrorKind {
         Self::EndpointNotAllowed,
         Self::NotLeading,
         Self::HeldBack,
+        Self::TooLate,
     ];
 
     /// Whether a write that failed like this may have taken effect all the same.
@@ -100,7 +103,8 @@ impl ErrorKind {
             | Self::NotFound
             | Self::EndpointNotAllowed
             | Self::NotLeading
-            | Self::HeldBack => false,
+            | Self::HeldBack
+            | Self::TooLate => false,
         }
     }
 
@@ -125,6 +129,7 @@ impl ErrorKind {
             Self::EndpointNotAllowed => "endpoint_not_allowed",
             Self::NotLeading => "not_leading",
             Self::HeldBack => "held_back",
+            Self::TooLate => "too_late",
         }
     }
 }

@@ -96,7 +96,8 @@ impl Outcome {
             ErrorKind::Malformed
             | ErrorKind::EndpointNotAllowed
             | ErrorKind::NotLeading
-            | ErrorKind::HeldBack => Self::Unclear,
+            | ErrorKind::HeldBack
+            | ErrorKind::TooLate => Self::Unclear,
             ErrorKind::Invalid
             | ErrorKind::KeyReused
             | ErrorKind::KeyInUse

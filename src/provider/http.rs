@@ -21,7 +21,7 @@ use super::guard::{Guard, GuardError, GuardedResolver, Lookup, system_lookup};
 use super::wire::{self, Page, WireError};
 use crate::domain::intent::tags;
 use crate::domain::{
-    Capabilities, CreateBody, ErrorKind, IdempotencyKey, Instance, InstanceId, Operation, Owner,
+    Capabilities, CreateBody, ErrorKind, IdempotencyKey, Instance, InstanceId, Moment, Operation, Owner,
     ProviderError,
 };
 
@@ -290,6 +290,7 @@ impl Provider for HttpProvider {
         &self,
         key: &IdempotencyKey,
         body: &CreateBody,
+        _start_before: Moment,
     ) -> Result<Instance, ProviderError> {
         let request = self
             .request(Method::POST, self.url(["vms"]))

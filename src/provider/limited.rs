@@ -22,8 +22,8 @@ use super::measured::Metrics;
 use super::time::Time;
 use crate::domain::term::Term;
 use crate::domain::{
-    Capabilities, CreateBody, ErrorKind, IdempotencyKey, Instance, InstanceId, Operation, Owner,
-    ProviderError,
+    Capabilities, CreateBody, ErrorKind, IdempotencyKey, Instance, InstanceId, Moment, Operation,
+    Owner, ProviderError,
 };
 
 /// Pause after a 429 that names no time.
@@ -327,9 +327,16 @@ impl<P: Provider> Provider for Limited<P> {
         &self,
         key: &IdempotencyKey,
         body: &CreateBody,
+        start_before: Moment,
     ) -> Result<Instance, ProviderError> {
-        self.call(Operation::Create, || self.inner.create(key, body))
-            .await
+        self.call(Operation::Create, || async {
+            if self.limits.time.now() >= start_before {
+                let kind = ErrorKind::TooLate;
+                return Err(ProviderError::without_answer(kind, Operation::Create));
+            }
+            self.inner.create(key, body, start_before).await
+        })
+        .await
     }
 
     async fn get(&self, id: &InstanceId) -> Result<Instance, ProviderError> {

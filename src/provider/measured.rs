@@ -13,9 +13,8 @@ use prometheus_client::registry::Registry;
 
 use super::Provider;
 use super::time::Time;
-use crate::domain::time::Moment;
 use crate::domain::{
-    Capabilities, CreateBody, ErrorKind, IdempotencyKey, Instance, InstanceId, Operation, Owner,
+    Capabilities, CreateBody, ErrorKind, IdempotencyKey, Instance, InstanceId, Moment, Operation, Owner,
     ProviderError,
 };
 
@@ -196,8 +195,9 @@ impl<P: Provider> Provider for Measured<P> {
         &self,
         key: &IdempotencyKey,
         body: &CreateBody,
+        start_before: Moment,
     ) -> Result<Instance, ProviderError> {
-        let call = self.inner.create(key, body);
+        let call = self.inner.create(key, body, start_before);
         self.measure(Operation::Create, call).await
     }
 

@@ -26,7 +26,7 @@ pub use time::{Time, Timers};
 use std::future::Future;
 
 use crate::domain::{
-    Capabilities, CreateBody, IdempotencyKey, Instance, InstanceId, Owner, ProviderError,
+    Capabilities, CreateBody, IdempotencyKey, Instance, InstanceId, Moment, Owner, ProviderError,
 };
 
 /// A cloud account, seen through the provider API.
@@ -43,6 +43,9 @@ pub trait Provider: Send + Sync + 'static {
 
     /// Creates an instance under an idempotency key, with exactly these bytes as the body.
     ///
+    /// The request must not *start* at or after `start_before`, whatever it has to wait for first: then it is not
+    /// sent, and the error says `TooLate`.
+    ///
     /// # Errors
     /// Kinds with [`ProviderError::may_have_happened`] leave the create in doubt; the others prove that this
     /// request made nothing (`KeyReused`, `KeyInUse`, `KeyOfDeleted`: but an earlier one did).
@@ -50,6 +53,7 @@ pub trait Provider: Send + Sync + 'static {
         &self,
         key: &IdempotencyKey,
         body: &CreateBody,
+        start_before: Moment,
     ) -> impl Future<Output = Result<Instance, ProviderError>> + Send;
 
     /// One instance by id.
