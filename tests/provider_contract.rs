@@ -17,9 +17,12 @@ use servers::{Account, Client, Cloud, Kind, Server};
 use vmoperator::domain::quantity::Quantity;
 use vmoperator::domain::{
     Capabilities, ClusterId, CreateBody, ErrorKind, IdempotencyKey, Incarnation, Instance,
-    InstanceId, InstancePhase, InstanceSpec, ObjectKey, Owner, ProviderError, Uid,
+    InstanceId, InstancePhase, InstanceSpec, Moment, ObjectKey, Owner, ProviderError, Uid,
 };
 use vmoperator::provider::Provider;
+
+/// Creates of this test may start at any time.
+const WHENEVER: Moment = Moment::from_nanos(u64::MAX);
 
 fn owner(uid: &str) -> Owner {
     Owner {
@@ -43,7 +46,7 @@ fn create(owner: &Owner, incarnation: u32, cpu: u32) -> (IdempotencyKey, CreateB
 
 async fn made(provider: &Client, owner: &Owner, incarnation: u32) -> Instance {
     let (key, body) = create(owner, incarnation, 2);
-    provider.create(&key, &body).await.unwrap()
+    provider.create(&key, &body, WHENEVER).await.unwrap()
 }
 
 fn kind<T>(result: Result<T, ProviderError>) -> Result<T, ErrorKind> {
@@ -104,7 +107,7 @@ async fn a_vm_is_made_once_seen_by_its_owner_and_deleted() {
         assert_eq!(provider.find(&owner).await, Ok(vec![running]));
 
         let (key, other_body) = create(&owner, 1, 4);
-        let reused = provider.create(&key, &other_body).await;
+        let reused = provider.create(&key, &other_body, WHENEVER).await;
         assert_eq!(kind(reused), Err(ErrorKind::KeyReused));
 
         assert_eq!(provider.delete(&vm.id).await, Ok(()));
@@ -113,9 +116,9 @@ async fn a_vm_is_made_once_seen_by_its_owner_and_deleted() {
         assert_eq!(provider.find(&owner).await, Ok(Vec::new()));
         assert_eq!(provider.delete(&vm.id).await, Ok(()));
         let (key, body) = create(&owner, 1, 2);
-        let late = provider.create(&key, &body).await;
+        let late = provider.create(&key, &body, WHENEVER).await;
         assert_eq!(kind(late), Err(ErrorKind::KeyOfDeleted));
-        let other_body = provider.create(&key, &other_body).await;
+        let other_body = provider.create(&key, &other_body, WHENEVER).await;
         assert_eq!(kind(other_body), Err(ErrorKind::KeyReused));
     })
     .await;
@@ -187,7 +190,7 @@ async fn accounts_do_not_see_each_other_and_a_wrong_key_sees_nothing() {
                 kind(stranger.get(&vm.id).await),
                 Err(ErrorKind::Unauthorized)
             );
-            let made = stranger.create(&key, &body).await;
+            let made = stranger.create(&key, &body, WHENEVER).await;
             assert_eq!(kind(made), Err(ErrorKind::Unauthorized));
         }
     })
@@ -200,7 +203,7 @@ async fn refusals_are_understood() {
         let provider = server.client(Account::First);
         let owner = owner("uid-1");
         let (key, body) = create(&owner, 1, 0);
-        let invalid = provider.create(&key, &body).await.unwrap_err();
+        let invalid = provider.create(&key, &body, WHENEVER).await.unwrap_err();
         assert_eq!(invalid.kind, ErrorKind::Invalid);
         assert!(
             invalid.request_id.is_some() && invalid.code.is_some(),
@@ -209,7 +212,7 @@ async fn refusals_are_understood() {
         // A refused request did not use its key up.
         let vm = made(&provider, &owner, 1).await;
         let (key, body) = create(&owner, 2, 2);
-        let full = provider.create(&key, &body).await;
+        let full = provider.create(&key, &body, WHENEVER).await;
         assert_eq!(kind(full), Err(ErrorKind::QuotaExceeded));
         // A known key is answered before the quota.
         assert_eq!(made(&provider, &owner, 1).await.id, vm.id);

@@ -21,8 +21,8 @@ use super::guard::{Guard, GuardError, GuardedResolver, Lookup, system_lookup};
 use super::wire::{self, Page, WireError};
 use crate::domain::intent::tags;
 use crate::domain::{
-    Capabilities, CreateBody, ErrorKind, IdempotencyKey, Instance, InstanceId, Moment, Operation, Owner,
-    ProviderError,
+    Capabilities, CreateBody, ErrorKind, IdempotencyKey, Instance, InstanceId, Moment, Operation,
+    Owner, ProviderError,
 };
 
 /// Items asked for in a page: the API's default.
@@ -91,9 +91,10 @@ pub enum BuildError {
 
 /// A provider behind the HTTP API.
 ///
-/// Cancelling: a dropped call closes its connection (HTTP/1.1) or resets its stream (HTTP/2). What the kernel
-/// has not delivered by then it gives up after one more time-out at most (`TCP_USER_TIMEOUT`), so a request
-/// takes effect within the time-out of being written, or never.
+/// A call takes effect within its time-out or never: half of the time is for connecting, and what is written
+/// then the kernel gives up after the other half (`TCP_USER_TIMEOUT`), also when the call was dropped by then.
+///
+/// Cancelling: a dropped call closes its connection (HTTP/1.1) or resets its stream (HTTP/2).
 pub struct HttpProvider {
     client: Client,
     base: Url,
@@ -290,6 +291,7 @@ impl Provider for HttpProvider {
         &self,
         key: &IdempotencyKey,
         body: &CreateBody,
+        // Looked at by the limiter, which has a clock and is the last to make a call wait.
         _start_before: Moment,
     ) -> Result<Instance, ProviderError> {
         let request = self
@@ -364,6 +366,8 @@ fn client(
     if rustls::crypto::CryptoProvider::get_default().is_none() {
         return Err(BuildError::NoCrypto);
     }
+    // See `HttpProvider`: together they must not be longer than a call.
+    let half = timeout / 2;
     let builder = Client::builder()
         .user_agent(concat!("vmoperator/", env!("CARGO_PKG_VERSION")))
         .dns_resolver(resolver)
@@ -371,9 +375,9 @@ fn client(
         .redirect(redirect::Policy::none())
         .retry(reqwest::retry::never())
         .referer(false)
-        .connect_timeout(timeout)
+        .connect_timeout(half)
         .timeout(timeout)
-        .tcp_user_timeout(timeout)
+        .tcp_user_timeout(half)
         .tcp_nodelay(true)
         .pool_idle_timeout(POOL_IDLE)
         .http2_keep_alive_interval(KEEP_ALIVE)

@@ -18,7 +18,7 @@ use crate::domain::{
 };
 use crate::provider::Provider;
 use crate::provider::measured::Metrics;
-use crate::provider::testing::{create, owner, tokio_time};
+use crate::provider::testing::{WHENEVER, create, owner, tokio_time};
 use crate::provider::time::Time;
 
 type Answer = BoxFuture<'static, Result<(), ProviderError>>;
@@ -78,7 +78,12 @@ impl Provider for Shared {
         let result = self.0.call(Operation::Capabilities).await;
         result.map(|()| Capabilities::default())
     }
-    async fn create(&self, _: &IdempotencyKey, _: &CreateBody) -> Result<Instance, ProviderError> {
+    async fn create(
+        &self,
+        _: &IdempotencyKey,
+        _: &CreateBody,
+        _: Moment,
+    ) -> Result<Instance, ProviderError> {
         let operation = Operation::Create;
         self.0.call(operation).await?;
         Err(ProviderError::without_answer(ErrorKind::Invalid, operation))
@@ -303,7 +308,7 @@ async fn writes_are_sent_only_while_leading_and_reads_always() {
     let refused = rig.delete().await.unwrap_err();
     assert_eq!(refused.kind, ErrorKind::NotLeading);
     assert!(!refused.may_have_happened());
-    let refused = rig.limited.create(&key, &body).await.unwrap_err();
+    let refused = rig.limited.create(&key, &body, WHENEVER).await.unwrap_err();
     assert_eq!(refused.kind, ErrorKind::NotLeading);
     assert!(rig.cloud.calls().is_empty());
     assert!(rig.find().await.is_ok());
@@ -330,6 +335,29 @@ async fn the_term_is_looked_at_after_the_wait_and_not_before() {
     let error = rig.delete().await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::NotLeading);
     assert_eq!(rig.cloud.calls(), [Operation::List]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_create_whose_turn_comes_too_late_is_not_sent() {
+    let options = LimitOptions {
+        requests_per_second: number(1),
+        burst: number(1),
+        ..LimitOptions::default()
+    };
+    let rig = rig_with(options, Term::unlimited());
+    let (key, body) = create();
+    rig.find().await.unwrap();
+    let soon = rig.time.now() + Duration::from_millis(500);
+    let error = rig.limited.create(&key, &body, soon).await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::TooLate);
+    assert!(!error.may_have_happened());
+    assert_eq!(rig.cloud.calls(), [Operation::List]);
+    let counted = r#"errors_total{operation="create",kind="too_late"} 1"#;
+    assert!(rig.text().contains(counted), "{}", rig.text());
+    let later = rig.time.now() + Duration::from_millis(1500);
+    let error = rig.limited.create(&key, &body, later).await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Invalid);
+    assert_eq!(rig.cloud.calls(), [Operation::List, Operation::Create]);
 }
 
 #[tokio::test(start_paused = true)]

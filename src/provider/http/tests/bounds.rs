@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::domain::{ErrorKind, InstanceId};
 use crate::provider::Provider;
 use crate::provider::http::HttpProvider;
-use crate::provider::testing::{Server, Step, answer, create, options, owner};
+use crate::provider::testing::{Server, Step, WHENEVER, answer, create, options, owner};
 
 /// What a client that stopped reading may have taken beyond its bound: buffers of both kernels.
 const BUFFERS: u64 = 16 * 1024 * 1024;
@@ -147,7 +147,7 @@ async fn a_call_whose_time_is_over_leaves_no_connection_behind() {
     options.timeout = Duration::from_millis(300);
     let provider = HttpProvider::new(options).unwrap();
     let (key, body) = create();
-    let error = provider.create(&key, &body).await.unwrap_err();
+    let error = provider.create(&key, &body, WHENEVER).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::TimedOut);
     let watched = tokio::task::spawn_blocking(move || watching.join().unwrap());
     let (closed, asked) = watched.await.unwrap();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::domain::{ErrorKind, InstanceId, Operation, ProviderError};
 use crate::provider::Provider;
-use crate::provider::testing::{Server, Step, create};
+use crate::provider::testing::{Server, Step, WHENEVER, create};
 
 /// The error of a GET that is answered like this.
 async fn refused(status: u16, headers: &str, body: &str) -> ProviderError {
@@ -142,13 +142,21 @@ async fn a_hostile_request_id_is_made_harmless() {
 async fn what_gets_no_answer_is_in_doubt_and_says_why() {
     let (key, body) = create();
     let reset = Server::start(|_| vec![Step::Reset]).await;
-    let error = reset.provider().create(&key, &body).await.unwrap_err();
+    let error = reset
+        .provider()
+        .create(&key, &body, WHENEVER)
+        .await
+        .unwrap_err();
     assert_eq!(error.kind, ErrorKind::Unavailable);
     assert_eq!(error.code.as_deref(), Some("ConnectionReset"));
     assert!(error.may_have_happened());
 
     let closed = Server::start(|_| vec![]).await;
-    let error = closed.provider().create(&key, &body).await.unwrap_err();
+    let error = closed
+        .provider()
+        .create(&key, &body, WHENEVER)
+        .await
+        .unwrap_err();
     assert_eq!(error.kind, ErrorKind::Unavailable);
 
     let address = {
@@ -157,19 +165,23 @@ async fn what_gets_no_answer_is_in_doubt_and_says_why() {
     };
     let nobody = crate::provider::testing::options(address);
     let nobody = super::super::HttpProvider::new(nobody).unwrap();
-    let mut error = nobody.create(&key, &body).await.unwrap_err();
+    let mut error = nobody.create(&key, &body, WHENEVER).await.unwrap_err();
     for _ in 0..100 {
         // The listener's task may live a moment longer than its handle.
         if error.code.as_deref() == Some("ConnectionRefused") {
             break;
         }
         tokio::task::yield_now().await;
-        error = nobody.create(&key, &body).await.unwrap_err();
+        error = nobody.create(&key, &body, WHENEVER).await.unwrap_err();
     }
     assert_eq!(error.kind, ErrorKind::Unavailable);
     assert_eq!(error.code.as_deref(), Some("ConnectionRefused"));
 
     let garbage = Server::start(|_| vec![Step::Bytes(b"SSH-2.0-server\r\n".to_vec())]).await;
-    let error = garbage.provider().create(&key, &body).await.unwrap_err();
+    let error = garbage
+        .provider()
+        .create(&key, &body, WHENEVER)
+        .await
+        .unwrap_err();
     assert_eq!(error.kind, ErrorKind::Unavailable);
 }
