@@ -1,3 +1,4 @@
+mod model;
 use super::{Counts, Job, Lane, Options, Outcome, Schedule, Tenant, Whereabouts};
 use crate::domain::time::Moment;
 use std::collections::HashMap;
