@@ -410,7 +410,7 @@ async fn the_pause_is_short_again_after_the_first_event() {
     ]));
     answers.push(Answer::watch(vec![Line::event("ADDED", object("b", 3))]));
     let stage = Stage::start(answers);
-    while stage.store.len() < 1 {
+    while stage.store.is_empty() {
         stage.after(SECOND / 10).await;
     }
     stage.after(SECOND).await;
