@@ -57,11 +57,13 @@ pub enum ErrorKind {
     NotLeading,
     /// Not sent: calls to this provider are held back after many failures (breaker open).
     HeldBack,
+    /// Not sent: the right to send it ran out while it waited for its turn.
+    TooLate,
 }
 
 impl ErrorKind {
     /// Every kind, for tables and metrics.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::Invalid,
         Self::KeyReused,
         Self::KeyInUse,
@@ -79,6 +81,7 @@ impl ErrorKind {
         Self::EndpointNotAllowed,
         Self::NotLeading,
         Self::HeldBack,
+        Self::TooLate,
     ];
 
     /// Whether a write that failed like this may have taken effect all the same.
@@ -99,7 +102,8 @@ impl ErrorKind {
             | Self::NotFound
             | Self::EndpointNotAllowed
             | Self::NotLeading
-            | Self::HeldBack => false,
+            | Self::HeldBack
+            | Self::TooLate => false,
         }
     }
 
@@ -124,6 +128,7 @@ impl ErrorKind {
             Self::EndpointNotAllowed => "endpoint_not_allowed",
             Self::NotLeading => "not_leading",
             Self::HeldBack => "held_back",
+            Self::TooLate => "too_late",
         }
     }
 }
@@ -202,7 +207,12 @@ impl ProviderError {
 
 impl fmt::Display for ProviderError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} failed: {}", self.operation.label(), self.kind.label())?;
+        write!(
+            f,
+            "{} failed: {}",
+            self.operation.label(),
+            self.kind.label()
+        )?;
         if let Some(status) = self.status {
             write!(f, ", HTTP {status}")?;
         }

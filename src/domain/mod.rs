@@ -7,6 +7,7 @@ pub mod instance;
 pub mod intent;
 pub mod key;
 pub mod quantity;
+pub mod reason;
 pub mod term;
 pub mod time;
 
@@ -15,5 +16,6 @@ pub use instance::{Address, AddressType, Capabilities, Instance, InstancePhase, 
 pub use intent::{CreateBody, InstanceSpec, Intent, IntentError};
 pub use key::{ClusterId, IdempotencyKey, Incarnation, InstanceId, ObjectKey, Owner, Uid};
 pub use quantity::{Quantity, QuantityError};
+pub use reason::Reason;
 pub use term::{Term, TermHolder};
 pub use time::Moment;

@@ -3,10 +3,20 @@
 //! No type of the Kubernetes API appears here, and nobody retries here: one call is one request (or one
 //! request per page), and what failed is told as a [`ProviderError`].
 
+mod answer;
+pub mod breaker;
+pub mod credential;
+pub mod guard;
+pub mod http;
+pub mod limited;
+pub mod measured;
+pub mod time;
+mod wire;
+
 use std::future::Future;
 
 use crate::domain::{
-    Capabilities, CreateBody, IdempotencyKey, Instance, InstanceId, Owner, ProviderError,
+    Capabilities, CreateBody, IdempotencyKey, Instance, InstanceId, Moment, Owner, ProviderError,
 };
 
 /// A cloud account, seen through the provider API.
@@ -22,6 +32,9 @@ pub trait Provider: Send + Sync + 'static {
 
     /// Creates an instance under an idempotency key, with exactly these bytes as the body.
     ///
+    /// The request must not *start* at or after `start_before`, whatever it has to wait for first: then it is not
+    /// sent, and the error says `TooLate`.
+    ///
     /// # Errors
     /// Kinds with [`ProviderError::may_have_happened`] leave the create in doubt; the others prove that this
     /// request made nothing (`KeyReused`, `KeyInUse`, `KeyOfDeleted`: but an earlier one did).
@@ -29,14 +42,14 @@ pub trait Provider: Send + Sync + 'static {
         &self,
         key: &IdempotencyKey,
         body: &CreateBody,
+        start_before: Moment,
     ) -> impl Future<Output = Result<Instance, ProviderError>> + Send;
 
     /// One instance by id.
     ///
     /// # Errors
     /// `NotFound` where there is none; otherwise any kind that a read can have.
-    fn get(&self, id: &InstanceId)
-    -> impl Future<Output = Result<Instance, ProviderError>> + Send;
+    fn get(&self, id: &InstanceId) -> impl Future<Output = Result<Instance, ProviderError>> + Send;
 
     /// Every instance tagged with this owner: all pages, any incarnation. An empty answer proves nothing by
     /// itself, because lists may lag.

@@ -38,6 +38,16 @@ const LONGEST_SLEEP: Duration = Duration::from_millis(500);
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
 
+impl<T: Clock + ?Sized> Clock for std::sync::Arc<T> {
+    fn now(&self) -> Moment {
+        self.as_ref().now()
+    }
+
+    fn wall(&self) -> Timestamp {
+        self.as_ref().wall()
+    }
+}
+
 impl Clock for SystemClock {
     /// `CLOCK_BOOTTIME`, because it goes on while the machine is suspended: a leader that slept for an hour
     /// must find its term over. `CLOCK_MONOTONIC` would stand still.

@@ -72,6 +72,9 @@ pub enum Outcome {
     /// Look again after this long, in the same lane; zero means at once, behind those who wait already.
     /// Forgets earlier failures.
     After(Duration),
+    /// Go on after this long, in the same lane; zero means at once. Part of an unfinished piece of work: earlier
+    /// failures are kept, so that a back-off grows although steps between its failures succeed.
+    Again(Duration),
     /// Look again after about this long (up to [`Options::jitter`] earlier) in the low lane: the slow check of
     /// a key at rest. Forgets earlier failures.
     Resync(Duration),
@@ -525,10 +528,13 @@ impl<K: Clone + Eq + Hash + Tenant> Schedule<K> {
                 };
             }
             Outcome::Settled | Outcome::Terminal => (None, Lane::Low),
-            Outcome::After(wait) => (Some(wait), entry.lane),
+            Outcome::After(wait) | Outcome::Again(wait) => (Some(wait), entry.lane),
             Outcome::Resync(wait) => (Some(self.jittered(wait)), Lane::Low),
         };
-        entry.failures = 0;
+        let unfinished = matches!(outcome, Outcome::Again(_));
+        if !unfinished || wishes.fresh {
+            entry.failures = 0;
+        }
         if let Some(again) = wishes.again {
             return Next::Ready(lane.max(again));
         }

@@ -30,7 +30,10 @@ pub use store::Store;
 /// What arrived. The store holds the new state already when the listener hears of it.
 #[derive(Clone, Debug)]
 pub enum Event<K> {
-    /// An object that was not there before, or not under this uid.
+    /// The watch saw an object being created: this is its first version.
+    Created(Object<K>),
+    /// An object that we did not know, or not under this uid, in the version that a list shows: it may have been
+    /// there for long, and been changed since.
     Added(Object<K>),
     /// Another version of an object. Every version that the API server sends is told, our own writes too.
     Changed {

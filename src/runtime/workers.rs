@@ -221,7 +221,7 @@ fn log_pass<K>(job: &Job<K>, pass: &Pass, took_ms: u64) {
                 tracing::debug!(failures, took_ms, waited_ms, "{summary}");
             }
         }
-        Outcome::Settled | Outcome::After(_) | Outcome::Resync(_) => {
+        Outcome::Settled | Outcome::After(_) | Outcome::Again(_) | Outcome::Resync(_) => {
             if pass.changed || job.failures > 0 {
                 tracing::info!(took_ms, waited_ms, "{summary}");
             } else {

@@ -25,7 +25,10 @@ fn an_intent_survives_its_annotation_to_the_byte() {
     let before = intent();
     let after = Intent::parse(&before.to_annotation()).unwrap();
     assert_eq!(before, after);
-    assert_eq!(before.body.as_str().as_bytes(), after.body.as_str().as_bytes());
+    assert_eq!(
+        before.body.as_str().as_bytes(),
+        after.body.as_str().as_bytes()
+    );
 }
 
 #[test]

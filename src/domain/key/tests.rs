@@ -27,7 +27,10 @@ fn base32_agrees_with_the_vectors_of_rfc_4648() {
 fn a_key_is_stable_over_releases() {
     // Changing this value makes every operator in the field create a second instance: it must never change.
     let key = IdempotencyKey::derive(&owner("cluster", "uid"), Incarnation::FIRST);
-    assert_eq!(key.as_str(), "sm7y5gtc5u7d5glpsyrtjspr6cnmtdiggqcwjamjdhgxczc2v6oa");
+    assert_eq!(
+        key.as_str(),
+        "sm7y5gtc5u7d5glpsyrtjspr6cnmtdiggqcwjamjdhgxczc2v6oa"
+    );
 }
 
 #[test]

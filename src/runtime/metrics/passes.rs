@@ -145,8 +145,8 @@ impl Observer for PassObserver {
         }
         let result = match ending.outcome() {
             Outcome::Settled => "success",
-            Outcome::After(wait) if wait.is_zero() => "requeue",
-            Outcome::After(_) | Outcome::Resync(_) => "requeue_after",
+            Outcome::After(wait) | Outcome::Again(wait) if wait.is_zero() => "requeue",
+            Outcome::After(_) | Outcome::Again(_) | Outcome::Resync(_) => "requeue_after",
             Outcome::Failed { .. } => "error",
             Outcome::Terminal => {
                 m.terminal_errors.get_or_create(label).inc();

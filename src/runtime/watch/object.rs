@@ -56,6 +56,8 @@ impl<K: Resource> Object<K> {
 pub struct Broken {
     /// Its metadata. Parts that cannot be decoded are left out; name, namespace, uid and version are there.
     pub metadata: ObjectMeta,
+    /// Its spec as it stands, for example to find what it refers to.
+    pub spec: Option<Value>,
     /// Its status as it stands, for example to find the id of what it owns.
     pub status: Option<Value>,
     /// Why it does not fit, at most 300 characters.
@@ -74,9 +76,15 @@ pub enum Arrival<K> {
 
 impl<K> Arrival<K> {
     pub(super) fn into_object(self) -> Object<K> {
-        match self {
-            Self::Sound(object) => Object::Sound(Arc::new(object)),
-            Self::Broken(object) => Object::Broken(Arc::new(*object)),
+        self.into()
+    }
+}
+
+impl<K> From<Arrival<K>> for Object<K> {
+    fn from(arrival: Arrival<K>) -> Self {
+        match arrival {
+            Arrival::Sound(object) => Self::Sound(Arc::new(object)),
+            Arrival::Broken(object) => Self::Broken(Arc::new(*object)),
         }
     }
 }
@@ -93,6 +101,7 @@ impl<'de, K: DeserializeOwned> Deserialize<'de> for Arrival<K> {
 
 impl Broken {
     fn read(mut value: Value, error: &serde_json::Error) -> Self {
+        let spec = value.get_mut("spec").map(Value::take);
         let status = value.get_mut("status").map(Value::take);
         let metadata = value
             .get_mut("metadata")
@@ -115,6 +124,7 @@ impl Broken {
         });
         Self {
             metadata,
+            spec,
             status,
             error: error.to_string().chars().take(300).collect(),
         }

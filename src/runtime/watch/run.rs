@@ -199,7 +199,7 @@ where
             for arrival in page.items {
                 let key = key_of(arrival.meta());
                 self.writer.saw(key.clone());
-                self.apply(key, arrival);
+                self.apply(key, arrival, false);
             }
             match page.metadata.continue_.filter(|token| !token.is_empty()) {
                 Some(token) => params.continue_token = Some(token),
@@ -319,9 +319,14 @@ where
             self.backoff.reset();
             self.status.hear(self.clock.now());
             let seen = match event {
-                WatchEvent::Added(arrival) | WatchEvent::Modified(arrival) => {
+                WatchEvent::Added(arrival) => {
                     let seen = arrival.meta().resource_version.clone();
-                    self.apply(key_of(arrival.meta()), arrival);
+                    self.apply(key_of(arrival.meta()), arrival, true);
+                    seen
+                }
+                WatchEvent::Modified(arrival) => {
+                    let seen = arrival.meta().resource_version.clone();
+                    self.apply(key_of(arrival.meta()), arrival, false);
                     seen
                 }
                 WatchEvent::Deleted(arrival) => {
@@ -354,11 +359,12 @@ where
         Next::ListAgain
     }
 
-    fn apply(&mut self, key: ObjectKey, arrival: Arrival<K>) {
+    fn apply(&mut self, key: ObjectKey, arrival: Arrival<K>, created: bool) {
+        let added = if created { Event::Created } else { Event::Added };
         let new = self.pruned(arrival);
         let first_list = !self.writer.store().is_listed();
         let Some(old) = self.writer.insert(key.clone(), new.clone()) else {
-            self.listener.on_event(Event::Added(new));
+            self.listener.on_event(added(new));
             self.listener.wake(
                 &key,
                 if first_list {
@@ -380,7 +386,7 @@ where
         } else {
             // Deleted and made again in a gap of the watch.
             self.listener.on_event(Event::Removed(old));
-            self.listener.on_event(Event::Added(new));
+            self.listener.on_event(added(new));
         }
         if woken {
             self.listener.wake(&key, Wake::Changed);

@@ -1,0 +1,195 @@
+//! `vmctl up`: makes an environment so that a VirtualMachine can be created in it right now.
+
+use std::fmt::Write;
+
+use serde_json::json;
+use tokio::signal::unix::SignalKind;
+
+use super::journal::Event;
+use super::report::{Format, Outcome, Report};
+use super::steps::Steps;
+use super::{Environment, Selection};
+use crate::files;
+use crate::hint::{Exit, Failure, chain};
+use crate::runtime::embedded::binaries::Lookup;
+use crate::runtime::embedded::foreground::listen;
+use crate::{operator, output};
+
+/// Where an environment can run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Runtime {
+    /// As processes on this machine.
+    Embedded,
+}
+
+/// Options of `vmctl up`.
+#[derive(Debug, clap::Args)]
+#[group(id = "up")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    selection: Selection,
+    /// Where the environment runs
+    #[arg(long, value_enum, default_value_t = Runtime::Embedded)]
+    runtime: Runtime,
+    #[command(flatten)]
+    lookup: Lookup,
+    /// Make a VirtualMachine and remove it, as the first `up` does
+    #[arg(long, hide = !operator::BUILT)]
+    smoke: bool,
+    /// Record every request (who, what, when; no bodies) in the environment's logs; heeded at its first start
+    #[arg(long)]
+    audit_log: bool,
+    /// Form of the output
+    #[arg(short, long, value_enum, default_value_t = Format::Text)]
+    output: Format,
+    /// Print nothing but the path of the kubeconfig
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+/// Steps that are always taken.
+const STEPS: usize = 9;
+/// Steps that need the operator: its own, and the proof that a VirtualMachine would be accepted.
+const OPERATOR_STEPS: usize = 2;
+
+/// Converges an environment.
+///
+/// # Errors
+/// A step fails, or a signal cuts the run off; what was made stays, and the next run goes on from there.
+pub(crate) async fn run(args: Args) -> Result<(), Failure> {
+    let environment = Environment::at(&args.selection.name)?;
+    let mut interrupt = listen(SignalKind::interrupt())?;
+    let mut terminate = listen(SignalKind::terminate())?;
+    let mut hang_up = listen(SignalKind::hangup())?;
+    files::private_dir(environment.dir()).map_err(|error| {
+        Failure::new(Exit::Environment, "VMC-FILES", chain(&error))
+            .fix("set XDG_STATE_HOME to a directory of yours")
+    })?;
+    let _lock = environment.lock()?;
+    let smoke =
+        operator::BUILT && (args.smoke || environment.plan()?.is_none_or(|plan| !plan.operator));
+    let total = STEPS + if operator::BUILT { OPERATOR_STEPS } else { 0 } + usize::from(smoke);
+    let mut report = Report::new(args.output, args.quiet, total);
+    let mut steps = Steps::new(&environment, &args.lookup, args.audit_log, report.talk());
+    let journal = steps.journal.clone();
+    let exit = tokio::select! {
+        outcome = converge(&mut report, &mut steps, smoke) => {
+            let failed = |failure: &Failure| journal.write("up", Event::Failed, &failure.cause);
+            outcome.inspect_err(failed)?;
+            return summary(&args, &environment, &report);
+        }
+        _ = interrupt.recv() => Exit::Interrupted,
+        _ = terminate.recv() => Exit::Terminated,
+        _ = hang_up.recv() => Exit::HungUp,
+    };
+    journal.write("up", Event::Interrupted, "by a signal");
+    let name = environment.name();
+    Err(Failure::new(
+        exit,
+        "VMC-INTERRUPTED",
+        "interrupted; what was made so far is kept",
+    )
+    .fix(format!(
+        "go on with: vmctl up --env {name}; remove it with: vmctl down --env {name}"
+    )))
+}
+
+async fn converge(report: &mut Report, steps: &mut Steps<'_>, smoke: bool) -> Result<(), Failure> {
+    step(report, "preflight", async { steps.preflight() }).await?;
+    step(report, "tools", steps.tools()).await?;
+    step(report, "control-plane", steps.control_plane()).await?;
+    step(report, "api", steps.api()).await?;
+    step(report, "definitions", steps.definitions()).await?;
+    step(report, "rights", steps.rights()).await?;
+    step(report, "mock-provider", steps.mock_provider()).await?;
+    step(report, "provider-config", steps.provider_config()).await?;
+    if operator::BUILT {
+        step(report, "operator", steps.operator()).await?;
+        step(report, "admission", steps.admission()).await?;
+    }
+    if smoke {
+        step(report, "smoke", steps.smoke()).await?;
+    }
+    step(report, "kubeconfig", steps.kubeconfig()).await
+}
+
+async fn step(
+    report: &mut Report,
+    name: &'static str,
+    act: impl Future<Output = Result<Outcome, Failure>>,
+) -> Result<(), Failure> {
+    let began = report.begin(name)?;
+    let outcome = act.await;
+    report.end(name, began, &outcome)?;
+    outcome.map(drop)
+}
+
+fn summary(args: &Args, environment: &Environment, report: &Report) -> Result<(), Failure> {
+    let kubeconfig = environment.kubeconfig();
+    if args.quiet {
+        return output::data(&kubeconfig.display().to_string());
+    }
+    let Some(state) = environment.running()? else {
+        return Err(Failure::new(
+            Exit::Environment,
+            "VMC-NOT-RUNNING",
+            "the environment ended meanwhile",
+        ));
+    };
+    let plan = environment.plan()?;
+    let lacking = plan.is_some_and(|plan| plan.binaries.controller_manager.is_none());
+    let unchanged = !report.taken().iter().any(|taken| taken.changed);
+    let seconds = report.elapsed().as_secs_f64();
+    if args.output == Format::Json {
+        let summary = json!({ "version": 1, "type": "summary", "environment": environment.name().as_str(),
+            "runtime": "embedded", "kubernetes": state.kubernetes, "server": state.server, "kubeconfig": kubeconfig,
+            "mockProvider": state.mock, "unchanged": unchanged, "seconds": seconds,
+            "vmctl": env!("CARGO_PKG_VERSION"), "controllerManager": !lacking });
+        return output::data(&summary.to_string());
+    }
+    let mut slowest = report.taken().to_vec();
+    slowest.sort_by_key(|taken| std::cmp::Reverse(taken.time));
+    let slowest: Vec<String> = slowest
+        .iter()
+        .take(3)
+        .map(|taken| format!("{} {:.1} s", taken.step, taken.time.as_secs_f64()))
+        .collect();
+    let name = environment.name();
+    let mut text = String::new();
+    let verdict = if unchanged {
+        "is up, unchanged"
+    } else {
+        "is up"
+    };
+    let _ = writeln!(
+        text,
+        "environment {name} {verdict} ({seconds:.1} s; slowest: {})",
+        slowest.join(", ")
+    );
+    let _ = writeln!(
+        text,
+        "  runtime     embedded: there are no nodes, so pods do not run"
+    );
+    if lacking {
+        let _ = writeln!(
+            text,
+            "              no kube-controller-manager: owned objects are not collected, namespaces do not finish deleting"
+        );
+    }
+    let _ = writeln!(
+        text,
+        "  versions    Kubernetes {}, vmctl {}",
+        state.kubernetes,
+        env!("CARGO_PKG_VERSION")
+    );
+    let _ = writeln!(text, "  API server  {}", state.server.unwrap_or_default());
+    let _ = writeln!(text, "  kubeconfig  {}", kubeconfig.display());
+    let _ = writeln!(text, "next:");
+    let _ = writeln!(
+        text,
+        "  vmctl kubectl --env {name} get providerconfigs,virtualmachines"
+    );
+    let _ = writeln!(text, "  vmctl status --env {name}");
+    let _ = write!(text, "  vmctl down --env {name}");
+    output::data(&text)
+}

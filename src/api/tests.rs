@@ -1,0 +1,3 @@
+mod crd_files;
+mod reading;
+mod schema_bounds;
