@@ -92,6 +92,31 @@ fn the_wait_doubles_with_each_failure_up_to_its_bound_and_success_resets_it() {
 }
 
 #[test]
+fn a_step_of_unfinished_work_keeps_the_failures_until_it_is_finished() {
+    let mut s = schedule();
+    let key = Key("a", 1);
+    s.add(key.clone(), Lane::High, at(0));
+    let (mut now, mut waits) = (at(0), Vec::new());
+    for _ in 0..4 {
+        assert!(s.take(now).is_some());
+        s.done(&key, Outcome::Again(Duration::ZERO), now);
+        assert!(s.take(now).is_some());
+        s.done(&key, FAILED, now);
+        waits.push(s.next_due().unwrap().since(now).as_secs());
+        now = s.next_due().unwrap();
+    }
+    assert_eq!(waits, [1, 2, 4, 8]);
+    assert!(s.take(now).is_some());
+    s.cut_short(key.clone(), now);
+    s.done(&key, Outcome::Again(Duration::ZERO), now);
+    assert_eq!(
+        s.take(now).map(|job| job.failures),
+        Some(0),
+        "a new generation forgets them"
+    );
+}
+
+#[test]
 fn a_key_that_failed_four_thousand_million_times_still_waits_five_minutes() {
     let mut s = schedule();
     assert_eq!(s.backoff(u32::MAX), 300 * SECOND);

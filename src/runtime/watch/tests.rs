@@ -56,6 +56,7 @@ impl Listener<ConfigMap> for Notes {
 
     fn on_event(&self, event: Event<ConfigMap>) {
         self.note(match event {
+            Event::Created(new) => format!("created {}", told(&new)),
             Event::Added(new) => format!("added {}", told(&new)),
             Event::Changed { old, new } => format!("changed {} to {}", told(&old), told(&new)),
             Event::Removed(last) => format!("removed {}", told(&last)),
@@ -184,7 +185,7 @@ async fn every_version_is_told_and_only_changes_that_matter_wake() {
         "changed a@1 to a@2",
         "changed a@2 to a@3",
         "wake default/a Changed",
-        "added b@4",
+        "created b@4",
         "wake default/b Changed",
         "removed a@5",
         "wake default/a Changed",
@@ -232,9 +233,11 @@ async fn an_object_that_does_not_fit_stops_nothing_and_can_still_be_handled() {
     };
     let Broken {
         metadata,
+        spec,
         status,
         error,
     } = bad.as_ref();
+    assert_eq!(spec.as_ref().unwrap()["size"], "small");
     assert_eq!(
         (metadata.uid.as_deref(), metadata.generation),
         (Some("uid-bad"), Some(1))

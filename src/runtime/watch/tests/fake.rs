@@ -85,6 +85,7 @@ pub(super) fn broken(name: &str, version: u64) -> Value {
     let mut object = object(name, version);
     object["metadata"]["finalizers"] = json!(["example.com/keep"]);
     object["data"] = json!({"number": 7});
+    object["spec"] = json!({"size": "small"});
     object["status"] = json!({"id": "vm-7"});
     object
 }
