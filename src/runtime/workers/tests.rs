@@ -79,7 +79,7 @@ impl Reconcile<ObjectKey> for Blocks {
 
     async fn reconcile(&self, _job: &Job<ObjectKey>) -> Pass {
         self.begun.send(()).unwrap();
-        drop(self.let_go.lock().unwrap().recv());
+        let _ = self.let_go.lock().unwrap().recv();
         Pass {
             outcome: Outcome::Settled,
             summary: String::new(),
