@@ -9,3 +9,6 @@ pub mod provider;
 pub mod runtime;
 pub mod settings;
 pub mod telemetry;
+
+#[cfg(test)]
+mod simulation;

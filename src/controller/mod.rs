@@ -2,8 +2,8 @@
 
 mod apply;
 pub mod clouds;
-pub mod configs;
 pub mod cluster;
+pub mod configs;
 pub mod knowledge;
 pub mod kube;
 mod observe;
@@ -88,8 +88,13 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
     }
 
     async fn reconcile_object(&self, key: &ObjectKey) -> Pass {
-        let Some(sight) = self.observe(key).await else {
-            return Pass::nothing_there();
+        let sight = match self.observe(key).await {
+            Ok(Some(sight)) => sight,
+            Ok(None) => return Pass::nothing_there(),
+            Err(error) => {
+                tracing::warn!(namespace = %key.namespace, name = %key.name, %error, "cannot read the object");
+                return Pass::unseen();
+            }
         };
         let plan = decide(&self.policy, &sight.observed());
         let outcome = self.apply(&sight, &plan).await;
@@ -181,6 +186,16 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
 }
 
 impl Pass {
+    /// The object is there, but which version is the newest cannot be told: the back-off brings the next try.
+    fn unseen() -> Self {
+        Self {
+            requeue: Requeue::Retry(None),
+            action: "none",
+            reason: Reason::Pending,
+            id: None,
+        }
+    }
+
     fn nothing_there() -> Self {
         Self {
             requeue: Requeue::OnChange,

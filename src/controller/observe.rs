@@ -72,9 +72,15 @@ impl<P> Sight<P> {
 }
 
 impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
-    /// Observes one object; `None` where there is nothing of that name.
-    pub(super) async fn observe(&self, key: &ObjectKey) -> Option<Sight<B::Cloud>> {
-        let known = self.version_to_decide_on(key).await?;
+    /// Observes one object; `None` where there is nothing of that name. Fails where only a live read could tell
+    /// what to decide on, and none succeeds.
+    pub(super) async fn observe(
+        &self,
+        key: &ObjectKey,
+    ) -> Result<Option<Sight<B::Cloud>>, ClusterError> {
+        let Some(known) = self.version_to_decide_on(key).await? else {
+            return Ok(None);
+        };
         let object = &known.view.object;
         let (config, cloud) = self.resolve(&object.key.namespace, &object.provider_ref);
         let mut sight = Sight {
@@ -102,7 +108,7 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
             }
             Due::Look(id, find) => self.look(&mut sight, id.as_ref(), find).await,
         }
-        Some(self.refresh(sight))
+        Ok(Some(self.refresh(sight)))
     }
 
     /// The memory and the time as they are now, after waiting for somebody.
@@ -114,25 +120,32 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
     }
 
     /// The store's version, the overlay of our own write, or a live read where that overlay is in doubt.
-    async fn version_to_decide_on(&self, key: &ObjectKey) -> Option<Known> {
-        let known = self.knowledge.get(key, self.time.now())?;
-        if !known.doubtful {
-            return Some(known);
+    async fn version_to_decide_on(&self, key: &ObjectKey) -> Result<Option<Known>, ClusterError> {
+        let known = self.knowledge.get(key, self.time.now());
+        if known.as_ref().is_none_or(|known| !known.doubtful) {
+            return Ok(known);
         }
-        self.read_live(key).await.ok()?;
-        self.knowledge.get(key, self.time.now())
+        self.read_live(key).await?;
+        Ok(self.knowledge.get(key, self.time.now()))
     }
 
     /// Reads the object past every cache and takes note of what that shows.
     pub(super) async fn read_live(&self, key: &ObjectKey) -> Result<(), ClusterError> {
+        let before = self.knowledge.newest(key);
         let view = self.cluster.live(key).await?;
+        self.accept_live(key, before.as_ref(), view);
+        Ok(())
+    }
+
+    /// Takes note of what a live read, begun when `before` was the newest known, has shown.
+    fn accept_live(&self, key: &ObjectKey, before: Option<&(Uid, String)>, view: Option<View>) {
+        let now = self.time.now();
         let uid = self
             .knowledge
-            .read_live(&self.policy, key, view, self.time.now());
+            .read_live(&self.policy, key, before, view, now);
         if let Some(target) = self.departs(Arc::clone(&key.namespace), uid) {
             self.follow(target);
         }
-        Ok(())
     }
 
     fn resolve(
@@ -175,14 +188,20 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
         };
         let gap = gap(&self.policy, object, &sight.memory, config, began);
         let (key, uid, version) = (&object.key, &object.uid, &object.version);
+        let complete = matches!(answers.found, Some(Ok(_)));
         sight.sighting = match answers.judge(object, &owner, least) {
             Judged::Seen(sighting) => {
-                self.knowledge
-                    .remember(key, uid, |memory| note(memory, &sighting, ended));
+                self.knowledge.remember(key, uid, |memory| {
+                    if complete {
+                        memory.found(&sighting.others);
+                    }
+                    note(memory, &sighting, ended);
+                });
                 sighting
             }
             Judged::Nothing(others) => {
                 let sureness = self.knowledge.remember(key, uid, |memory| {
+                    memory.found(&others);
                     memory.looked();
                     Some(memory.looked_in_vain(&self.policy, version, (began, ended), gap))
                 });
@@ -207,11 +226,11 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
             sighting: Sighting::unasked(),
             now: self.time.now(),
         };
+        let before = self.knowledge.newest(&key);
         match self.cluster.live(&key).await {
             Ok(Some(view)) if view.object.uid == *uid => {
+                self.accept_live(&key, before.as_ref(), Some(view));
                 self.knowledge.forget_departed(uid);
-                self.knowledge
-                    .arrived(&self.policy, view, crate::lifecycle::Arrival::Seen);
                 self.follow(super::Target::Object(key));
                 return None;
             }

@@ -63,7 +63,12 @@ pub fn due(
         return Due::Look(id, Find::Always);
     }
     if object.known().is_some() {
-        let find = if steady { Find::Always } else { Find::IfNotGot };
+        // Doubles are looked for as often as the instance: else their condition would come and go.
+        let find = if steady || memory.doubles() {
+            Find::Always
+        } else {
+            Find::IfNotGot
+        };
         return Due::Look(id, find);
     }
     let refused = memory.refused() == Some(object.generation);

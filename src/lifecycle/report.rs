@@ -1,6 +1,7 @@
 //! What to tell: the status that the object should show, the event of a transition, and when to come back.
 
 mod picture;
+mod verdict;
 mod words;
 
 use std::time::Duration;
@@ -14,7 +15,7 @@ use crate::api::virtual_machine::{
     Address, AddressType, InstanceStatus, OperationStatus, OperationType, VirtualMachineStatus,
 };
 use crate::api::{Phase, condition};
-use crate::domain::{self, ErrorKind, Instance, Moment, ProviderError, Reason};
+use crate::domain::{self, ErrorKind, Instance, Moment, Operation, ProviderError, Reason};
 use picture::Picture;
 
 /// What came of the effect.
@@ -78,6 +79,13 @@ pub fn report(
         | (_, Outcome::Outdated | Outcome::Unwritten) => None,
         // Nothing was ever made and the object is about to go: writing to it would only delay it.
         (Action::Hold(_), Outcome::Nothing) if leaving_untouched(seen) => None,
+        // What was told of this generation stays until the failure lasts.
+        (Action::Hold(_), Outcome::Nothing)
+            if old.observed_generation == Some(seen.object.generation)
+                && verdict::is_blip(seen) =>
+        {
+            None
+        }
         (
             Action::Hold(_)
             | Action::NoteAttempt
@@ -120,7 +128,7 @@ fn status(
     };
     let picture = Picture::draw(policy, seen, plan, outcome, instance);
     let mut new = old.clone();
-    if let Some(instance) = instance {
+    if let Some(instance) = instance.filter(|_| !seen.object.deleting) {
         show_instance(policy, &mut new, seen, instance);
     }
     new.phase = Some(picture.phase(old.phase));
@@ -144,7 +152,7 @@ fn show_instance(
 ) {
     let older = instance.incarnation() < seen.object.incarnation()
         && !policy.planted(Planted::OlderRecorded);
-    if !older && !seen.object.deleting {
+    if !older {
         new.id = Some(instance.id.as_str().to_owned());
         new.incarnation = Some(u64::from(instance.incarnation().get()));
     }
@@ -229,7 +237,13 @@ fn operation(
 /// When to look again.
 fn requeue(policy: &Policy, seen: &Observed<'_>, plan: &Plan, outcome: &Outcome) -> Requeue {
     match outcome {
-        Outcome::Failed(error) => retry(error),
+        // Whatever settled the doubt, the looks can go on.
+        Outcome::Failed(_)
+            if plan.action == Action::Settle && !seen.memory.create_in_doubt(seen.now) =>
+        {
+            Requeue::Now
+        }
+        Outcome::Failed(error) => retry(policy, error),
         Outcome::Unwritten => Requeue::Retry(None),
         Outcome::Outdated => Requeue::Now,
         Outcome::Made(instance) if !seen.object.deleting => {
@@ -256,12 +270,14 @@ fn wait(now: Moment, at: Moment) -> Duration {
 
 fn holding(policy: &Policy, seen: &Observed<'_>, reason: Reason) -> Requeue {
     if let super::sighting::Current::Unknown(error) = &seen.sighting.current {
-        return retry(error);
+        return retry(policy, error);
     }
     match seen.config {
         // Wakes by watch when it appears; the slow round is for the watch that sleeps.
         Err(_) => Requeue::Steady(policy.longest_backoff),
-        Ok(_) if seen.memory.refused() == Some(seen.object.generation) => Requeue::OnChange,
+        Ok(_) if seen.memory.refused() == Some(seen.object.generation) => {
+            Requeue::Steady(policy.longest_backoff)
+        }
         Ok(config) => match reason {
             Reason::Paused
             | Reason::BlockedByPause
@@ -298,15 +314,21 @@ fn watch_instance(policy: &Policy, seen: &Observed<'_>, instance: Option<&Instan
 }
 
 /// The wait after a failed call: by back-off, with the floor that its kind asks for.
-fn retry(error: &ProviderError) -> Requeue {
+fn retry(policy: &Policy, error: &ProviderError) -> Requeue {
     const MINUTE: Duration = Duration::from_mins(1);
+    let create = error.operation == Operation::Create;
     match error.kind {
-        ErrorKind::Invalid => Requeue::OnChange,
-        ErrorKind::KeyReused | ErrorKind::KeyOfDeleted => Requeue::Now,
+        // Only what a create asks for is the user's to correct. No further call is made; the slow round puts right
+        // what somebody does to the status.
+        ErrorKind::Invalid if create => Requeue::Steady(policy.longest_backoff),
+        ErrorKind::KeyReused | ErrorKind::KeyOfDeleted if create => Requeue::Now,
+        ErrorKind::Invalid => Requeue::Retry(Some(MINUTE)),
         ErrorKind::QuotaExceeded | ErrorKind::Forbidden | ErrorKind::Unauthorized => {
             Requeue::Retry(Some(error.retry_after.unwrap_or(MINUTE).max(MINUTE)))
         }
-        ErrorKind::KeyInUse
+        ErrorKind::KeyReused
+        | ErrorKind::KeyOfDeleted
+        | ErrorKind::KeyInUse
         | ErrorKind::RateLimited
         | ErrorKind::Conflict
         | ErrorKind::Expired

@@ -9,6 +9,9 @@ use std::time::Duration;
 
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::{Certificate, Client, Method, RequestBuilder, Response, StatusCode, redirect};
+use rustls::RootCertStore;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
 use url::{Host, Url};
 
 use super::Provider;
@@ -18,8 +21,8 @@ use super::guard::{Guard, GuardError, GuardedResolver, Lookup, system_lookup};
 use super::wire::{self, Page, WireError};
 use crate::domain::intent::tags;
 use crate::domain::{
-    Capabilities, CreateBody, ErrorKind, IdempotencyKey, Instance, InstanceId, Moment, Operation, Owner,
-    ProviderError,
+    Capabilities, CreateBody, ErrorKind, IdempotencyKey, Instance, InstanceId, Moment, Operation,
+    Owner, ProviderError,
 };
 
 /// Items asked for in a page: the API's default.
@@ -391,10 +394,18 @@ fn roots(bundle: Option<&str>) -> Result<Vec<Certificate>, BuildError> {
     let Some(bundle) = bundle else {
         return Ok(Vec::new());
     };
-    match Certificate::from_pem_bundle(bundle.as_bytes()) {
-        Ok(roots) if !roots.is_empty() => Ok(roots),
-        Ok(_) | Err(_) => Err(BuildError::CaBundle),
+    let mut checked = RootCertStore::empty();
+    let mut roots = Vec::new();
+    for block in CertificateDer::pem_slice_iter(bundle.as_bytes()) {
+        let der = block.map_err(|_| BuildError::CaBundle)?;
+        let root = Certificate::from_der(&der).map_err(|_| BuildError::CaBundle)?;
+        checked.add(der).map_err(|_| BuildError::CaBundle)?;
+        roots.push(root);
     }
+    if roots.is_empty() {
+        return Err(BuildError::CaBundle);
+    }
+    Ok(roots)
 }
 
 /// The endpoint with the host by which the server is to be addressed. An address is refused: the client would

@@ -10,6 +10,8 @@ pub mod guard;
 pub mod http;
 pub mod limited;
 pub mod measured;
+#[cfg(test)]
+mod testing;
 pub mod time;
 mod wire;
 

@@ -129,10 +129,6 @@ impl<P: Provider> ConfigBook<P> {
             .collect()
     }
 
-    pub(super) fn stored(&self, key: &ObjectKey) -> Option<Arc<ProviderConfig>> {
-        Some(Arc::clone(&self.lock().get(key)?.stored))
-    }
-
     pub(super) fn checked(&self, key: &ObjectKey) -> Option<Checked<P>> {
         let entries = self.lock();
         entries.get(key)?.checked.as_ref()?.as_ref().ok().cloned()
