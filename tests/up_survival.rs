@@ -6,6 +6,7 @@ mod sandbox;
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::io::{BufRead, BufReader, Read};
     use std::process::{Command, Stdio};
 
     use rustix::process::Signal;
@@ -117,13 +118,14 @@ mod tests {
     fn an_interrupted_up_keeps_what_it_made_and_the_next_one_goes_on() {
         let sandbox = Sandbox::new();
         for (sent, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)] {
-            let up = sandbox.start(&["up"]);
-            until("the supervisor is there", || {
-                sandbox.pid("dev", "supervisor").is_some()
-            });
+            let mut up = sandbox.start(&["up"]);
+            let mut stderr = BufReader::new(up.stderr.take().unwrap());
+            let mut words = String::new();
+            // The first line is the first step's: by then it listens to signals.
+            stderr.read_line(&mut words).unwrap();
             signal(up.id(), sent);
+            stderr.read_to_string(&mut words).unwrap();
             let output = up.wait_with_output().unwrap();
-            let words = String::from_utf8_lossy(&output.stderr);
             assert_eq!(output.status.code(), Some(code), "{words}");
             assert!(
                 words.contains("vmctl up --env dev") && words.contains("vmctl down --env dev"),

@@ -98,7 +98,7 @@ pub(crate) async fn find(args: &Lookup, talk: &Talk) -> Result<Binaries, Failure
     if args.offline {
         looked.say("download: skipped, --offline".to_owned());
         looked.say("build: skipped, --offline".to_owned());
-        return Err(looked.into_failure(&cache));
+        return Err(looked.failure(&cache));
     }
     obtain(&cache, &mut looked).await
 }
@@ -142,7 +142,7 @@ async fn obtain(cache: &cache::Cache, looked: &mut Looked<'_>) -> Result<Binarie
         Ok(dir) => return checked(&dir).await,
         Err(error) => looked.say(format!("build: {}", chain(&error))),
     }
-    Err(looked.into_failure(cache))
+    Err(looked.failure(cache))
 }
 
 async fn checked(dir: &Path) -> Result<Binaries, Failure> {
@@ -164,7 +164,7 @@ impl Looked<'_> {
         self.outcomes.push(outcome);
     }
 
-    fn into_failure(&self, cache: &cache::Cache) -> Failure {
+    fn failure(&self, cache: &cache::Cache) -> Failure {
         let cause = "no place has etcd and kube-apiserver";
         Failure::new(Exit::Environment, "VMC-BINARIES", cause).evidence(self.outcomes.clone()).fix(format!(
             "do one of these: set KUBEBUILDER_ASSETS to a directory with etcd and kube-apiserver; run once without \
