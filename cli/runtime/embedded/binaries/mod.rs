@@ -131,7 +131,16 @@ async fn look_in(
 /// Downloads, else builds. One process at a time: a second one finds the first one's result.
 async fn obtain(cache: &cache::Cache, looked: &mut Looked<'_>) -> Result<Binaries, Failure> {
     let _lock = cache.lock(looked.talk).await?;
-    if let Some(found) = look_in(cache, looked).await? {
+    // Somebody may have filled it while we waited. What was said about it a moment ago is not said again.
+    let mut again = Looked {
+        talk: &Talk::new(true),
+        outcomes: Vec::new(),
+    };
+    if let Some(found) = look_in(cache, &mut again).await? {
+        looked.talk.line(&format!(
+            "control plane {} from the cache, just filled",
+            found.version
+        ));
         return Ok(found);
     }
     match download::into(cache, looked.talk).await {
