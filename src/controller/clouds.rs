@@ -1,0 +1,22 @@
+//! Which cloud an object uses: its ProviderConfig resolved to a provider that can be called.
+
+use std::sync::Arc;
+
+use crate::lifecycle::{Config, ConfigProblem};
+use crate::provider::Provider;
+
+/// Resolves ProviderConfigs. Answers from memory, without waiting: the ProviderConfigs' own loop keeps it fresh.
+pub trait Clouds: Send + Sync + 'static {
+    /// The provider that calls go to.
+    type Cloud: Provider;
+
+    /// The ProviderConfig of that name: what decisions read of it, and the way to the cloud.
+    ///
+    /// # Errors
+    /// Why it cannot be used; the caller shows it and waits to be woken.
+    fn resolve(
+        &self,
+        namespace: &str,
+        name: &str,
+    ) -> Result<(Config, Arc<Self::Cloud>), ConfigProblem>;
+}

@@ -1,0 +1,199 @@
+//! Where cluster, cloud and core meet: observe → decide → apply → report → record.
+
+mod apply;
+pub mod clouds;
+pub mod configs;
+pub mod cluster;
+pub mod knowledge;
+pub mod kube;
+mod observe;
+mod patch;
+mod record;
+pub mod view;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+pub use clouds::Clouds;
+pub use cluster::{Cluster, ClusterError, Guard};
+pub use knowledge::Knowledge;
+pub use view::{Fragment, View};
+
+use crate::domain::{ObjectKey, Reason, Uid};
+use crate::lifecycle::{Arrival, Policy, Requeue, decide, decide_departed, report};
+use crate::runtime::clock::Clock;
+
+/// What the queue holds.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Target {
+    /// A VirtualMachine by its name.
+    Object(ObjectKey),
+    /// An object that vanished while an instance may be left, by its uid.
+    Departed {
+        /// The namespace that it was in: its share of the queue.
+        namespace: Arc<str>,
+        /// Its uid.
+        uid: Uid,
+    },
+}
+
+/// What a pass came to, for the log line and the metrics.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pass {
+    /// When to look again.
+    pub requeue: Requeue,
+    /// Short word of the effect.
+    pub action: &'static str,
+    /// Why.
+    pub reason: Reason,
+    /// The instance, once known.
+    pub id: Option<String>,
+}
+
+/// The loop over VirtualMachines.
+#[derive(Debug)]
+pub struct Reconciler<C, B, T> {
+    cluster: C,
+    clouds: B,
+    time: T,
+    policy: Policy,
+    knowledge: Knowledge,
+    leading: AtomicBool,
+    follow_ups: Mutex<Vec<Target>>,
+}
+
+impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
+    /// A loop that knows nothing yet.
+    pub fn new(cluster: C, clouds: B, time: T, policy: Policy) -> Self {
+        Self {
+            cluster,
+            clouds,
+            time,
+            policy,
+            knowledge: Knowledge::default(),
+            leading: AtomicBool::new(false),
+            follow_ups: Mutex::default(),
+        }
+    }
+
+    /// One pass over one target: at most one effect, then look again.
+    ///
+    /// Cancelling it leaves at most one write in doubt, as a crash would; the next pass finds out.
+    pub async fn reconcile(&self, target: &Target) -> Pass {
+        match target {
+            Target::Object(key) => self.reconcile_object(key).await,
+            Target::Departed { uid, .. } => self.reconcile_departed(uid).await,
+        }
+    }
+
+    async fn reconcile_object(&self, key: &ObjectKey) -> Pass {
+        let Some(sight) = self.observe(key).await else {
+            return Pass::nothing_there();
+        };
+        let plan = decide(&self.policy, &sight.observed());
+        let outcome = self.apply(&sight, &plan).await;
+        let sight = self.refresh(sight);
+        let old = &sight.view.status;
+        let report = report(&self.policy, &sight.observed(), old, &plan, &outcome);
+        self.record(&sight, &plan, report).await
+    }
+
+    async fn reconcile_departed(&self, uid: &Uid) -> Pass {
+        let Some(sight) = self.observe_departed(uid).await else {
+            return Pass::nothing_there();
+        };
+        let (config, now) = (&sight.config, sight.now);
+        let plan = decide_departed(&self.policy, &sight.departed, config, &sight.sighting, now);
+        self.apply_departed(&sight, &plan).await
+    }
+
+    /// The watch delivered a version: to be called for every one, in order, before its key is queued.
+    /// Gives the departed target that this shows, if any, to be queued as well.
+    pub fn arrived(&self, view: View, added: bool) -> Option<Target> {
+        let arrival = if added && self.leading() {
+            Arrival::Added
+        } else {
+            Arrival::Seen
+        };
+        let namespace = Arc::clone(&view.object.key.namespace);
+        let departed = self.knowledge.arrived(&self.policy, view, arrival);
+        self.departs(namespace, departed)
+    }
+
+    /// The watch says that an object is gone.
+    pub fn vanished(&self, key: &ObjectKey, uid: &Uid) -> Option<Target> {
+        let departed = self.knowledge.vanished(&self.policy, key, uid);
+        self.departs(Arc::clone(&key.namespace), departed)
+    }
+
+    /// Only a leader keeps departed keys: a follower has no duties, and would keep them for ever.
+    fn departs(&self, namespace: Arc<str>, uid: Option<Uid>) -> Option<Target> {
+        let uid = uid?;
+        if !self.leading() {
+            self.knowledge.forget_departed(&uid);
+            return None;
+        }
+        Some(Target::Departed { namespace, uid })
+    }
+
+    /// Targets that passes discovered since the last call; the caller queues them.
+    pub fn follow_ups(&self) -> Vec<Target> {
+        let mut list = self
+            .follow_ups
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut list)
+    }
+
+    fn follow(&self, target: Target) {
+        let mut list = self
+            .follow_ups
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        list.push(target);
+    }
+
+    /// From now on this process leads, until it ends.
+    pub fn lead(&self) {
+        self.leading.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether this process leads.
+    pub fn leading(&self) -> bool {
+        self.leading.load(Ordering::SeqCst)
+    }
+
+    /// What is known of all objects.
+    pub fn knowledge(&self) -> &Knowledge {
+        &self.knowledge
+    }
+
+    /// The numbers that decisions depend on.
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// Where clouds come from.
+    pub fn clouds(&self) -> &B {
+        &self.clouds
+    }
+}
+
+impl Pass {
+    fn nothing_there() -> Self {
+        Self {
+            requeue: Requeue::OnChange,
+            action: "none",
+            reason: Reason::Deleting,
+            id: None,
+        }
+    }
+}
+
+/// How soon to look again after a write met a newer version (100 ms): the live read has been made by then, and a
+/// tool that edits the object in a loop must not make us spin.
+const AFTER_CONFLICT: Duration = Duration::from_millis(100);
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,300 @@
+//! Observe: the version to decide on, its config, and the looks at the provider that are due.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::knowledge::Known;
+use super::view::View;
+use super::{Clouds, Cluster, ClusterError, Guard, Reconciler};
+use crate::domain::{Incarnation, Moment, ObjectKey, ProviderError, Uid};
+use crate::lifecycle::due::{gap, long_gap};
+use crate::lifecycle::policy::Planted;
+use crate::lifecycle::{
+    Answers, Config, ConfigProblem, Current, Departed, Due, Find, Judged, Memory, Observed,
+    Sighting, due,
+};
+use crate::provider::Provider;
+use crate::runtime::clock::Clock;
+
+/// How many polls apart the full looks of a steady VM are: they find doubles and higher incarnations, which
+/// should never be there.
+const FULL_LOOK_EVERY: u32 = 10;
+
+/// Everything that a pass over an object works with.
+pub(super) struct Sight<P> {
+    pub(super) view: Arc<View>,
+    pub(super) memory: Memory,
+    pub(super) config: Result<Config, ConfigProblem>,
+    pub(super) cloud: Option<Arc<P>>,
+    pub(super) sighting: Sighting,
+    pub(super) now: Moment,
+    pub(super) wall: Timestamp,
+}
+
+/// Everything that a pass over a departed object works with.
+pub(super) struct DepartedSight<P> {
+    pub(super) departed: Departed,
+    pub(super) config: Result<Config, ConfigProblem>,
+    pub(super) cloud: Option<Arc<P>>,
+    pub(super) sighting: Sighting,
+    pub(super) now: Moment,
+}
+
+impl<P> Sight<P> {
+    pub(super) fn observed(&self) -> Observed<'_> {
+        Observed {
+            object: &self.view.object,
+            config: &self.config,
+            sighting: &self.sighting,
+            memory: &self.memory,
+            now: self.now,
+            wall: self.wall,
+        }
+    }
+
+    pub(super) fn key(&self) -> &ObjectKey {
+        &self.view.object.key
+    }
+
+    pub(super) fn uid(&self) -> &Uid {
+        &self.view.object.uid
+    }
+
+    pub(super) fn guard(&self) -> Guard {
+        let object = &self.view.object;
+        Guard {
+            key: object.key.clone(),
+            uid: object.uid.clone(),
+            version: object.version.clone(),
+        }
+    }
+}
+
+impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
+    /// Observes one object; `None` where there is nothing of that name.
+    pub(super) async fn observe(&self, key: &ObjectKey) -> Option<Sight<B::Cloud>> {
+        let known = self.version_to_decide_on(key).await?;
+        let object = &known.view.object;
+        let (config, cloud) = self.resolve(&object.key.namespace, &object.provider_ref);
+        let mut sight = Sight {
+            view: Arc::clone(&known.view),
+            memory: known.memory,
+            config,
+            cloud,
+            sighting: Sighting::unasked(),
+            now: self.time.now(),
+            wall: self.time.wall(),
+        };
+        let due = due(
+            &self.policy,
+            &sight.view.object,
+            &sight.memory,
+            &sight.config,
+            sight.now,
+            known.full_look,
+        );
+        match due {
+            Due::Nothing => {}
+            Due::Wait(at) => {
+                sight.sighting.current =
+                    Current::Absent(crate::lifecycle::Sureness::LookAgainAt(at));
+            }
+            Due::Look(id, find) => self.look(&mut sight, id.as_ref(), find).await,
+        }
+        Some(self.refresh(sight))
+    }
+
+    /// The memory and the time as they are now, after waiting for somebody.
+    pub(super) fn refresh(&self, mut sight: Sight<B::Cloud>) -> Sight<B::Cloud> {
+        let (key, uid) = (sight.key().clone(), sight.uid().clone());
+        sight.memory = self.knowledge.remember(&key, &uid, |memory| memory.clone());
+        sight.now = self.time.now();
+        sight
+    }
+
+    /// The store's version, the overlay of our own write, or a live read where that overlay is in doubt.
+    async fn version_to_decide_on(&self, key: &ObjectKey) -> Option<Known> {
+        let known = self.knowledge.get(key, self.time.now())?;
+        if !known.doubtful {
+            return Some(known);
+        }
+        self.read_live(key).await.ok()?;
+        self.knowledge.get(key, self.time.now())
+    }
+
+    /// Reads the object past every cache and takes note of what that shows.
+    pub(super) async fn read_live(&self, key: &ObjectKey) -> Result<(), ClusterError> {
+        let view = self.cluster.live(key).await?;
+        let uid = self
+            .knowledge
+            .read_live(&self.policy, key, view, self.time.now());
+        if let Some(target) = self.departs(Arc::clone(&key.namespace), uid) {
+            self.follow(target);
+        }
+        Ok(())
+    }
+
+    fn resolve(
+        &self,
+        namespace: &str,
+        name: &str,
+    ) -> (Result<Config, ConfigProblem>, Option<Arc<B::Cloud>>) {
+        match self.clouds.resolve(namespace, name) {
+            Ok((config, cloud)) => (Ok(config), Some(cloud)),
+            Err(problem) => (Err(problem), None),
+        }
+    }
+
+    async fn look(
+        &self,
+        sight: &mut Sight<B::Cloud>,
+        id: Option<&crate::domain::InstanceId>,
+        find: Find,
+    ) {
+        let (Ok(config), Some(cloud)) = (&sight.config, &sight.cloud) else {
+            return;
+        };
+        let owner = sight.view.object.owner(&self.policy.cluster);
+        let began = self.time.now();
+        let mut answers = Answers::default();
+        if let Some(id) = id {
+            answers.got = Some(cloud.get(id).await);
+        }
+        if find == Find::Always || !got_ours(&answers, &owner) {
+            answers.found = Some(cloud.find(&owner).await);
+            self.knowledge
+                .full_look_made(sight.key(), self.time.now() + config.poll * FULL_LOOK_EVERY);
+        }
+        let ended = self.time.now();
+        let object = &sight.view.object;
+        let least = if self.policy.planted(Planted::OlderRecorded) {
+            Incarnation::FIRST
+        } else {
+            least(object)
+        };
+        let gap = gap(&self.policy, object, &sight.memory, config, began);
+        let (key, uid, version) = (&object.key, &object.uid, &object.version);
+        sight.sighting = match answers.judge(object, &owner, least) {
+            Judged::Seen(sighting) => {
+                self.knowledge
+                    .remember(key, uid, |memory| note(memory, &sighting, ended));
+                sighting
+            }
+            Judged::Nothing(others) => {
+                let sureness = self.knowledge.remember(key, uid, |memory| {
+                    memory.looked();
+                    Some(memory.looked_in_vain(&self.policy, version, (began, ended), gap))
+                });
+                Sighting {
+                    current: sureness.map_or(Current::Unasked, Current::Absent),
+                    others,
+                }
+            }
+        };
+    }
+
+    /// Observes a departed object; `None` where it is done with, or turned out to be there.
+    pub(super) async fn observe_departed(&self, uid: &Uid) -> Option<DepartedSight<B::Cloud>> {
+        let entry = self.knowledge.departed(uid)?;
+        let last = &entry.departed.last;
+        let key = last.key.clone();
+        let (config, cloud) = self.resolve(&key.namespace, &last.provider_ref);
+        let mut sight = DepartedSight {
+            departed: entry.departed.clone(),
+            config,
+            cloud,
+            sighting: Sighting::unasked(),
+            now: self.time.now(),
+        };
+        match self.cluster.live(&key).await {
+            Ok(Some(view)) if view.object.uid == *uid => {
+                self.knowledge.forget_departed(uid);
+                self.knowledge
+                    .arrived(&self.policy, view, crate::lifecycle::Arrival::Seen);
+                self.follow(super::Target::Object(key));
+                return None;
+            }
+            Ok(_) => {}
+            Err(_) => return Some(sight),
+        }
+        let gap = sight
+            .config
+            .as_ref()
+            .ok()
+            .map(|c| long_gap(&self.policy, c));
+        let (Some(gap), Some(cloud)) = (gap, sight.cloud.clone()) else {
+            return Some(sight);
+        };
+        if let Some(at) = entry.memory.look_again_at(gap).filter(|at| sight.now < *at) {
+            sight.sighting.current = Current::Absent(crate::lifecycle::Sureness::LookAgainAt(at));
+            return Some(sight);
+        }
+        self.look_for_departed(&mut sight, &cloud, gap).await;
+        Some(sight)
+    }
+
+    async fn look_for_departed(
+        &self,
+        sight: &mut DepartedSight<B::Cloud>,
+        cloud: &B::Cloud,
+        gap: std::time::Duration,
+    ) {
+        let last = &sight.departed.last;
+        let owner = last.owner(&self.policy.cluster);
+        let began = self.time.now();
+        let answers = Answers {
+            got: None,
+            found: Some(cloud.find(&owner).await),
+        };
+        let ended = self.time.now();
+        let (key, uid, version) = (&last.key, &last.uid, &last.version);
+        sight.sighting = match answers.judge(last, &owner, Incarnation::FIRST) {
+            Judged::Seen(sighting) => {
+                self.knowledge
+                    .remember(key, uid, |memory| note(memory, &sighting, ended));
+                sighting
+            }
+            Judged::Nothing(others) => {
+                let sureness = self.knowledge.remember(key, uid, |memory| {
+                    memory.looked();
+                    Some(memory.looked_in_vain(&self.policy, version, (began, ended), gap))
+                });
+                Sighting {
+                    current: sureness.map_or(Current::Unasked, Current::Absent),
+                    others,
+                }
+            }
+        };
+        sight.now = ended;
+    }
+}
+
+fn got_ours(answers: &Answers, owner: &crate::domain::Owner) -> bool {
+    matches!(&answers.got, Some(Ok(instance)) if instance.belongs_to(owner))
+}
+
+/// While it lives, only the intent's incarnation and higher ones count; a deletion takes all.
+fn least(object: &crate::lifecycle::Object) -> Incarnation {
+    if object.deleting {
+        Incarnation::FIRST
+    } else {
+        object.incarnation()
+    }
+}
+
+/// What a look that showed something, or failed, leaves in memory.
+fn note(memory: &mut Memory, sighting: &Sighting, now: Moment) {
+    match &sighting.current {
+        Current::Unknown(error) => failed(memory, error, now),
+        Current::Present(_) | Current::Unproven(_) => {
+            memory.forget_looks();
+            memory.looked();
+        }
+        Current::Unasked | Current::Absent(_) => {}
+    }
+}
+
+pub(super) fn failed(memory: &mut Memory, error: &ProviderError, now: Moment) {
+    memory.failed(error, now);
+}

@@ -1,0 +1,137 @@
+//! Why things are as they are: the closed list of condition reasons.
+
+use std::fmt;
+
+macro_rules! reasons {
+    ($($(#[doc = $doc:literal])+ $name:ident,)+) => {
+        /// A condition reason. Users and alerts depend on these words: never renamed, only added to.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Reason {
+            $($(#[doc = $doc])+ $name,)+
+        }
+
+        impl Reason {
+            /// Every reason with its meaning, for the reference page.
+            pub const ALL: &[(Self, &'static str)] = &[
+                $((Self::$name, concat!($($doc),+)),)+
+            ];
+
+            /// The word in the condition.
+            #[must_use]
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$name => stringify!($name),)+
+                }
+            }
+        }
+    };
+}
+
+reasons! {
+    /// The instance runs and is as the spec says.
+    Running,
+    /// The instance exists at the provider.
+    Created,
+    /// Nothing was sent to the provider yet.
+    CreatePending,
+    /// A create was sent and its result is unknown; it is found out before anything is sent again.
+    CreateResultUnknown,
+    /// A create may have been sent by an earlier process; the provider is asked before anything is done.
+    CreateInDoubt,
+    /// The provider still works on an earlier create with the same key.
+    CreateInProgress,
+    /// More than one instance bears this object's tags; those that are not current are named in the message.
+    Duplicate,
+    /// The provider does not know the image.
+    InvalidImage,
+    /// The provider refuses the size.
+    InvalidSpec,
+    /// The provider refuses the request.
+    InvalidRequest,
+    /// The account's quota is used up.
+    QuotaExceeded,
+    /// The credentials do not allow this operation.
+    Forbidden,
+    /// The provider reports that the instance failed.
+    InstanceFailed,
+    /// The provider prepares the instance.
+    Provisioning,
+    /// The instance is being prepared for longer than the provisioning deadline.
+    ProvisioningSlow,
+    /// The instance is starting.
+    Starting,
+    /// The instance is stopping.
+    Stopping,
+    /// The instance is stopped.
+    Stopped,
+    /// The instance changes its size.
+    Resizing,
+    /// The provider shows a phase that this version does not know.
+    PhaseUnknown,
+    /// The instance vanished at the provider.
+    Lost,
+    /// The instance bears no owner tags, so it cannot be proved to be this object's.
+    OwnershipUnproven,
+    /// The object was managed by an operator with another cluster id.
+    ClusterIdChanged,
+    /// The credentials belong to another account than the one in which the instance was made.
+    AccountChanged,
+    /// The provider's answer cannot be understood.
+    MalformedAnswer,
+    /// The provider cannot be reached or fails.
+    ProviderUnreachable,
+    /// The provider answers that there were too many requests.
+    RateLimited,
+    /// The provider refuses the operation for now because another one is under way.
+    Busy,
+    /// There is no ProviderConfig of this name in the namespace.
+    ProviderConfigNotFound,
+    /// The ProviderConfig is being deleted.
+    ProviderConfigDeleting,
+    /// The ProviderConfig has not been checked yet.
+    ProviderConfigPending,
+    /// The ProviderConfig cannot be used as it is written.
+    ProviderConfigInvalid,
+    /// The Secret that the ProviderConfig names does not exist.
+    SecretNotFound,
+    /// The Secret lacks the key that the ProviderConfig names.
+    SecretKeyMissing,
+    /// The Secret holds something that cannot be a credential.
+    SecretInvalid,
+    /// The provider does not accept the credentials.
+    CredentialsRejected,
+    /// The endpoint is not one that this operator may talk to.
+    EndpointNotAllowed,
+    /// The provider offers no idempotency keys or no list, so that a create cannot be repeated safely.
+    SafeCreateUnsupported,
+    /// The ProviderConfig is usable.
+    Usable,
+    /// The provider answers.
+    Reachable,
+    /// The provider accepts the credentials.
+    Accepted,
+    /// The provider honours idempotency keys and lists instances by owner.
+    SafeCreateSupported,
+    /// Spec and instance agree.
+    InSync,
+    /// The instance differs from the spec.
+    DriftDetected,
+    /// Nothing is done because the object or its ProviderConfig is paused.
+    Paused,
+    /// The object's spec cannot be read by this version of the operator.
+    SpecUnreadable,
+    /// The instance is being deleted.
+    Deleting,
+    /// Deletion cannot go on; the message says what it waits for.
+    DeletionBlocked,
+    /// Deletion waits because the object or its ProviderConfig is paused.
+    BlockedByPause,
+    /// Not known yet.
+    Pending,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

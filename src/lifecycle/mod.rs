@@ -1,0 +1,27 @@
+//! The pure core: what is seen of one object goes in, what to do and what to tell comes out.
+//!
+//! No client, no clock, no waiting, no randomness, no log. Read in this order: [`object`] and [`memory`] (what is
+//! known), [`due`] (which look at the provider is needed), [`sighting`] (what it showed), [`decide`] (the one
+//! effect), [`report`] (what to tell the user and when to come back).
+
+pub mod decide;
+pub mod departed;
+pub mod due;
+pub mod memory;
+pub mod object;
+pub mod observed;
+pub mod plan;
+pub mod policy;
+pub mod report;
+pub mod sighting;
+
+pub use decide::decide;
+pub use departed::{Departed, decide_departed};
+pub use due::{Due, Find, due};
+pub use memory::{Arrival, Memory, Sureness};
+pub use object::{IntentState, Object, Recorded};
+pub use observed::{Config, ConfigProblem, Observed};
+pub use plan::{Action, Plan};
+pub use policy::Policy;
+pub use report::{Outcome, Report, Requeue, report};
+pub use sighting::{Answers, Current, Judged, Sighting};

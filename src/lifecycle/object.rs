@@ -1,0 +1,153 @@
+//! One version of a VirtualMachine, reduced to what decisions read.
+
+use jiff::Timestamp;
+
+use crate::domain::{
+    ClusterId, IdempotencyKey, Incarnation, InstanceId, InstanceSpec, Intent, ObjectKey, Owner, Uid,
+};
+
+/// One version of the object. An object whose spec does not decode still has one, with `spec: None`:
+/// metadata and id are enough to delete it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Object {
+    /// Namespace and name.
+    pub key: ObjectKey,
+    /// Uid.
+    pub uid: Uid,
+    /// `metadata.resourceVersion`: the guard of every write.
+    pub version: String,
+    /// `metadata.generation`.
+    pub generation: i64,
+    /// Whether deletion was asked for.
+    pub deleting: bool,
+    /// Whether it carries our finalizer.
+    pub finalizer: bool,
+    /// The intent annotation.
+    pub intent: IntentState,
+    /// `status.id` with its incarnation.
+    pub recorded: Option<Recorded>,
+    /// What the user wants; `None` where it cannot be read.
+    pub spec: Option<InstanceSpec>,
+    /// Name of the ProviderConfig.
+    pub provider_ref: String,
+    /// Whether the user paused it.
+    pub paused: bool,
+    /// The user's reason for letting go of the instance on deletion.
+    pub force_orphan: Option<String>,
+}
+
+/// What the intent annotation says about this object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum IntentState {
+    /// There is none, it cannot be read, or it was written for another uid: as if absent.
+    Missing,
+    /// Written for this uid by an operator of another cluster id.
+    OtherCluster(ClusterId),
+    /// Ours.
+    Valid(Intent),
+}
+
+/// `status.id`, `status.incarnation` and the creation time seen with them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recorded {
+    /// The provider's id.
+    pub id: InstanceId,
+    /// The incarnation it belongs to.
+    pub incarnation: Incarnation,
+    /// When the provider made it.
+    pub created_at: Option<Timestamp>,
+}
+
+impl IntentState {
+    /// Judges the annotation's text for an object with this uid in this cluster.
+    #[must_use]
+    pub fn judge(text: Option<&str>, cluster: &ClusterId, uid: &Uid) -> Self {
+        match text.map(Intent::parse) {
+            Some(Ok(intent)) if intent.owner.uid == *uid => {
+                if intent.owner.cluster == *cluster {
+                    Self::Valid(intent)
+                } else {
+                    Self::OtherCluster(intent.owner.cluster)
+                }
+            }
+            Some(Ok(_) | Err(_)) | None => Self::Missing,
+        }
+    }
+}
+
+impl Object {
+    /// The intent, where it is ours.
+    #[must_use]
+    pub fn intent(&self) -> Option<&Intent> {
+        match &self.intent {
+            IntentState::Valid(intent) => Some(intent),
+            IntentState::Missing | IntentState::OtherCluster(_) => None,
+        }
+    }
+
+    /// The id in status, unless it belongs to a lower incarnation than the intent: then it is no id.
+    #[must_use]
+    pub fn known(&self) -> Option<&Recorded> {
+        let least = self.intent().map_or(Incarnation::FIRST, |i| i.incarnation);
+        self.recorded.as_ref().filter(|r| r.incarnation >= least)
+    }
+
+    /// Whether this version shows that a create may have been sent for it.
+    #[must_use]
+    pub fn shows_intent(&self) -> bool {
+        self.finalizer || self.intent != IntentState::Missing || self.recorded.is_some()
+    }
+
+    /// The incarnation that finds must reach: lower ones are no instances of ours any more.
+    #[must_use]
+    pub fn incarnation(&self) -> Incarnation {
+        self.intent().map_or(Incarnation::FIRST, |i| i.incarnation)
+    }
+
+    /// Cluster and uid.
+    #[must_use]
+    pub fn owner(&self, cluster: &ClusterId) -> Owner {
+        Owner {
+            cluster: cluster.clone(),
+            uid: self.uid.clone(),
+        }
+    }
+
+    /// The intent for an incarnation, with a body made from the spec as it is now.
+    #[must_use]
+    pub fn fresh_intent(
+        &self,
+        cluster: &ClusterId,
+        incarnation: Incarnation,
+        account: Option<&str>,
+    ) -> Option<Intent> {
+        let owner = self.owner(cluster);
+        let body =
+            crate::domain::CreateBody::new(self.spec.as_ref()?, &self.key, &owner, incarnation);
+        Some(Intent {
+            owner,
+            incarnation,
+            account: account.map(ToOwned::to_owned),
+            generation: self.generation,
+            body,
+        })
+    }
+
+    /// Whether the user changed what a create would ask for since the intent was written.
+    #[must_use]
+    pub fn body_is_stale(&self, cluster: &ClusterId) -> bool {
+        let Some(intent) = self.intent() else {
+            return false;
+        };
+        self.generation != intent.generation
+            && self
+                .fresh_intent(cluster, intent.incarnation, None)
+                .is_some_and(|fresh| !fresh.body.asks_for_the_same(&intent.body))
+    }
+
+    /// The idempotency key of the intent.
+    #[must_use]
+    pub fn create_key(&self) -> Option<IdempotencyKey> {
+        self.intent().map(Intent::key)
+    }
+}

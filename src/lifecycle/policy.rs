@@ -1,0 +1,84 @@
+//! The numbers that decisions depend on, in one place, with where each comes from.
+
+use std::time::Duration;
+
+use crate::domain::ClusterId;
+
+/// Settings of the loop. Times are lengths; nothing here is a point in time.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    /// Identity of this cluster; goes into keys and tags.
+    pub cluster: ClusterId,
+    /// How old our own acknowledged write to an object may be when a create is sent (5 s). Together with
+    /// [`Policy::look_margin`] it bounds how long after a look another leader's create can still start.
+    pub own_write_valid: Duration,
+    /// Added to the distance of a long pair of looks (5 s = `own_write_valid`).
+    pub look_margin: Duration,
+    /// Distance between observations while an instance is on its way (2 s, the guide's interval).
+    pub transition_poll: Duration,
+    /// How long a VM may be `Provisioning` before that is called slow (15 min).
+    pub provisioning_deadline: Duration,
+    /// A write of our intent onto an object that somebody keeps stripping happens at most this often (1 s).
+    pub intend_again: Duration,
+    /// How long the answer of our own write may stand in for a store that lags (5 s), before a live read decides.
+    pub overlay_valid: Duration,
+    /// A stored next attempt further ahead than this is ignored (5 min, the longest back-off).
+    pub longest_backoff: Duration,
+    /// Mutation under test; nothing reads it outside tests.
+    #[cfg(test)]
+    pub planted: Option<Planted>,
+}
+
+impl Policy {
+    /// The numbers of the design for this cluster.
+    #[must_use]
+    pub fn new(cluster: ClusterId) -> Self {
+        Self {
+            cluster,
+            own_write_valid: Duration::from_secs(5),
+            look_margin: Duration::from_secs(5),
+            transition_poll: Duration::from_secs(2),
+            provisioning_deadline: Duration::from_mins(15),
+            intend_again: Duration::from_secs(1),
+            overlay_valid: Duration::from_secs(5),
+            longest_backoff: Duration::from_mins(5),
+            #[cfg(test)]
+            planted: None,
+        }
+    }
+
+    /// Whether this bug is planted. Always false in a product build, so that the branch disappears.
+    #[cfg(not(test))]
+    pub(crate) const fn planted(&self, _bug: Planted) -> bool {
+        false
+    }
+    /// Whether this bug is planted.
+    #[cfg(test)]
+    pub(crate) fn planted(&self, bug: Planted) -> bool {
+        self.planted == Some(bug)
+    }
+}
+
+/// Bugs that the simulator must find, each the removal of one rule. Bugs that can be planted from outside
+/// (by a doctored cluster or provider) are not here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Planted {
+    /// One empty look is taken for a proof.
+    OneLook,
+    /// Short pairs of looks where long ones are due.
+    ShortLooks,
+    /// Looks are kept when the object changes.
+    LooksKept,
+    /// A create in doubt is forgotten on deletion.
+    DoubtDropped,
+    /// A create is sent without our own write before it.
+    NoWriteBeforeCreate,
+    /// The right to create without a find does not end with the key.
+    BlindForEver,
+    /// A stripped annotation is taken as: no intent was ever there.
+    StrippedIsNoIntent,
+    /// An instance of an older incarnation is recorded.
+    OlderRecorded,
+    /// The incarnation stays when an instance is lost.
+    NotRaised,
+}

@@ -1,0 +1,325 @@
+//! What to tell: the status that the object should show, the event of a transition, and when to come back.
+
+mod picture;
+mod words;
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::observed::Observed;
+use super::plan::{Action, Plan};
+use super::policy::{Planted, Policy};
+use crate::api::virtual_machine::{
+    Address, AddressType, InstanceStatus, OperationStatus, OperationType, VirtualMachineStatus,
+};
+use crate::api::{Phase, condition};
+use crate::domain::{self, ErrorKind, Instance, Moment, ProviderError, Reason};
+use picture::Picture;
+
+/// What came of the effect.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    /// There was nothing to do, or what was to be done is done by the status write.
+    Nothing,
+    /// The write to Kubernetes is acknowledged.
+    Written,
+    /// The write to Kubernetes was refused because the object had changed or was gone.
+    Outdated,
+    /// The write to Kubernetes failed; whether it was applied is unknown.
+    Unwritten,
+    /// The provider made the instance, or showed the one that the same key had made before.
+    Made(Box<Instance>),
+    /// The provider accepted the deletion.
+    DeleteAccepted,
+    /// The call to the provider failed.
+    Failed(ProviderError),
+}
+
+/// What a pass ends with.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Report {
+    /// The status that the object should show; `None`: no status write in this pass.
+    pub status: Option<VirtualMachineStatus>,
+    /// When to look again.
+    pub requeue: Requeue,
+    /// The reason for the log line.
+    pub reason: Reason,
+}
+
+/// When to look again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Requeue {
+    /// At once.
+    Now,
+    /// After this long.
+    After(Duration),
+    /// At about this age, in the slow round.
+    Steady(Duration),
+    /// By the key's back-off, but not sooner than this.
+    Retry(Option<Duration>),
+    /// When something changes; nothing is gained by looking again.
+    OnChange,
+}
+
+/// Draws up the report of a pass. `old` is the status that the object shows now.
+#[must_use]
+pub fn report(
+    policy: &Policy,
+    seen: &Observed<'_>,
+    old: &VirtualMachineStatus,
+    plan: &Plan,
+    outcome: &Outcome,
+) -> Report {
+    let requeue = requeue(policy, seen, plan, outcome);
+    let status = match (&plan.action, outcome) {
+        // The next pass tells more; a status write here would be one too many.
+        (Action::Intend { .. } | Action::RemoveFinalizer { .. } | Action::Forget, _)
+        | (_, Outcome::Outdated | Outcome::Unwritten) => None,
+        // Nothing was ever made and the object is about to go: writing to it would only delay it.
+        (Action::Hold(_), Outcome::Nothing) if leaving_untouched(seen) => None,
+        (
+            Action::Hold(_)
+            | Action::NoteAttempt
+            | Action::Create
+            | Action::Settle
+            | Action::Delete(_),
+            Outcome::Nothing
+            | Outcome::Written
+            | Outcome::Made(_)
+            | Outcome::DeleteAccepted
+            | Outcome::Failed(_),
+        ) => Some(status(policy, seen, old, plan, outcome)),
+    };
+    Report {
+        status,
+        requeue,
+        reason: plan.reason,
+    }
+}
+
+fn leaving_untouched(seen: &Observed<'_>) -> bool {
+    seen.object.deleting && (!seen.object.finalizer || seen.memory.released())
+}
+
+fn status(
+    policy: &Policy,
+    seen: &Observed<'_>,
+    old: &VirtualMachineStatus,
+    plan: &Plan,
+    outcome: &Outcome,
+) -> VirtualMachineStatus {
+    let instance = match outcome {
+        Outcome::Made(made) => Some(made.as_ref()),
+        Outcome::Nothing
+        | Outcome::Written
+        | Outcome::Outdated
+        | Outcome::Unwritten
+        | Outcome::DeleteAccepted
+        | Outcome::Failed(_) => seen.sighting.present(),
+    };
+    let picture = Picture::draw(policy, seen, plan, outcome, instance);
+    let mut new = old.clone();
+    if let Some(instance) = instance {
+        show_instance(policy, &mut new, seen, instance);
+    }
+    new.phase = Some(picture.phase(old.phase));
+    new.conditions = condition::merge(
+        &old.conditions,
+        &picture.conditions(),
+        Some(seen.object.generation),
+        seen.wall,
+    );
+    new.observed_generation = Some(seen.object.generation);
+    new.operation = operation(seen, old.operation.as_ref(), plan, outcome, instance);
+    new
+}
+
+/// The id and its incarnation go in together, as soon as known, and never of an older incarnation.
+fn show_instance(
+    policy: &Policy,
+    new: &mut VirtualMachineStatus,
+    seen: &Observed<'_>,
+    instance: &Instance,
+) {
+    let older = instance.incarnation() < seen.object.incarnation()
+        && !policy.planted(Planted::OlderRecorded);
+    if !older && !seen.object.deleting {
+        new.id = Some(instance.id.as_str().to_owned());
+        new.incarnation = Some(u64::from(instance.incarnation().get()));
+    }
+    new.addresses = instance
+        .addresses
+        .iter()
+        .take(16)
+        .filter_map(address)
+        .collect();
+    new.instance = Some(InstanceStatus {
+        cpu: Some(instance.cpu),
+        memory: Some(instance.memory),
+        image: Some(instance.image.chars().take(253).collect()),
+        created_at: instance.created_at.parse().ok(),
+    });
+}
+
+fn address(address: &domain::Address) -> Option<Address> {
+    let kind = match address.kind {
+        domain::AddressType::InternalIp => AddressType::InternalIP,
+        domain::AddressType::ExternalIp => AddressType::ExternalIP,
+        domain::AddressType::Hostname => AddressType::Hostname,
+        domain::AddressType::Other(_) => return None,
+    };
+    let fits = (1..=253).contains(&address.address.len());
+    fits.then(|| Address {
+        kind,
+        address: address.address.clone(),
+    })
+}
+
+/// The provider operation in doubt or in back-off.
+fn operation(
+    seen: &Observed<'_>,
+    old: Option<&OperationStatus>,
+    plan: &Plan,
+    outcome: &Outcome,
+    instance: Option<&Instance>,
+) -> Option<OperationStatus> {
+    let creating = !seen.object.deleting;
+    let same = |kind| old.filter(|o| o.kind == kind).cloned();
+    let begun = |kind, at: Timestamp| OperationStatus {
+        kind,
+        started_at: at,
+        attempts: 1,
+        next_attempt_at: None,
+        last_error_reason: None,
+    };
+    match (&plan.action, outcome) {
+        (Action::NoteAttempt, _) => {
+            let mut next = same(OperationType::Create).unwrap_or_else(|| OperationStatus {
+                attempts: 0,
+                ..begun(OperationType::Create, seen.wall)
+            });
+            next.attempts = next.attempts.saturating_add(1);
+            Some(next)
+        }
+        (Action::Create | Action::Settle, Outcome::Failed(error)) => {
+            let mut next = same(OperationType::Create)
+                .unwrap_or_else(|| begun(OperationType::Create, seen.wall));
+            next.last_error_reason = Some(super::decide::reason_of(error).to_string());
+            Some(next)
+        }
+        (Action::Delete(_), Outcome::Failed(error)) => {
+            let mut next = same(OperationType::Delete)
+                .unwrap_or_else(|| begun(OperationType::Delete, seen.wall));
+            next.last_error_reason = Some(super::decide::reason_of(error).to_string());
+            Some(next)
+        }
+        (Action::Create | Action::Settle | Action::Delete(_), _) => None,
+        (Action::Hold(_), _) if creating && instance.is_some() => None,
+        (
+            Action::Hold(_)
+            | Action::Intend { .. }
+            | Action::RemoveFinalizer { .. }
+            | Action::Forget,
+            _,
+        ) => old.cloned(),
+    }
+}
+
+/// When to look again.
+fn requeue(policy: &Policy, seen: &Observed<'_>, plan: &Plan, outcome: &Outcome) -> Requeue {
+    match outcome {
+        Outcome::Failed(error) => retry(error),
+        Outcome::Unwritten => Requeue::Retry(None),
+        Outcome::Outdated => Requeue::Now,
+        Outcome::Made(instance) if !seen.object.deleting => {
+            watch_instance(policy, seen, Some(instance))
+        }
+        Outcome::Made(_) | Outcome::DeleteAccepted => Requeue::Now,
+        Outcome::Written | Outcome::Nothing => after_plan(policy, seen, plan),
+    }
+}
+
+fn after_plan(policy: &Policy, seen: &Observed<'_>, plan: &Plan) -> Requeue {
+    match &plan.action {
+        Action::Intend { .. } | Action::NoteAttempt => Requeue::Now,
+        Action::RemoveFinalizer { .. } | Action::Forget => Requeue::OnChange,
+        Action::Create | Action::Settle | Action::Delete(_) => Requeue::Now,
+        Action::Hold(Some(at)) => Requeue::After(wait(seen.now, *at)),
+        Action::Hold(None) => holding(policy, seen, plan.reason),
+    }
+}
+
+fn wait(now: Moment, at: Moment) -> Duration {
+    at.since(now)
+}
+
+fn holding(policy: &Policy, seen: &Observed<'_>, reason: Reason) -> Requeue {
+    if let super::sighting::Current::Unknown(error) = &seen.sighting.current {
+        return retry(error);
+    }
+    match seen.config {
+        // Wakes by watch when it appears; the slow round is for the watch that sleeps.
+        Err(_) => Requeue::Steady(policy.longest_backoff),
+        Ok(_) if seen.memory.refused() == Some(seen.object.generation) => Requeue::OnChange,
+        Ok(config) => match reason {
+            Reason::Paused
+            | Reason::BlockedByPause
+            | Reason::ClusterIdChanged
+            | Reason::SpecUnreadable => Requeue::OnChange,
+            Reason::Created => watch_instance(policy, seen, seen.sighting.present()),
+            _ if leaving_untouched(seen) => Requeue::OnChange,
+            _ => Requeue::Steady(config.poll),
+        },
+    }
+}
+
+/// Quick while the instance is on its way, slow once it stands.
+fn watch_instance(policy: &Policy, seen: &Observed<'_>, instance: Option<&Instance>) -> Requeue {
+    let poll = seen
+        .config
+        .as_ref()
+        .map_or(policy.longest_backoff, |c| c.poll);
+    match instance.map(|i| picture::phase_of(&i.phase)) {
+        Some(Phase::Provisioning | Phase::Starting | Phase::Stopping | Phase::Resizing) => {
+            Requeue::After(policy.transition_poll)
+        }
+        Some(
+            Phase::Pending
+            | Phase::Running
+            | Phase::Stopped
+            | Phase::Deleting
+            | Phase::Failed
+            | Phase::Lost
+            | Phase::Unknown,
+        )
+        | None => Requeue::Steady(poll),
+    }
+}
+
+/// The wait after a failed call: by back-off, with the floor that its kind asks for.
+fn retry(error: &ProviderError) -> Requeue {
+    const MINUTE: Duration = Duration::from_mins(1);
+    match error.kind {
+        ErrorKind::Invalid => Requeue::OnChange,
+        ErrorKind::KeyReused | ErrorKind::KeyOfDeleted => Requeue::Now,
+        ErrorKind::QuotaExceeded | ErrorKind::Forbidden | ErrorKind::Unauthorized => {
+            Requeue::Retry(Some(error.retry_after.unwrap_or(MINUTE).max(MINUTE)))
+        }
+        ErrorKind::KeyInUse
+        | ErrorKind::RateLimited
+        | ErrorKind::Conflict
+        | ErrorKind::Expired
+        | ErrorKind::Unavailable
+        | ErrorKind::TimedOut
+        | ErrorKind::Malformed
+        | ErrorKind::NotFound
+        | ErrorKind::EndpointNotAllowed
+        | ErrorKind::NotLeading
+        | ErrorKind::HeldBack
+        | ErrorKind::TooLate => Requeue::Retry(error.retry_after),
+    }
+}
+
+#[cfg(test)]
+mod tests;

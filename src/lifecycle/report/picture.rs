@@ -1,0 +1,388 @@
+//! The object's state as conditions: judged from what was seen, never from what the status said before.
+
+use crate::api::Phase;
+use crate::api::condition::{ConditionStatus, ConditionType, Wanted};
+use crate::domain::{ErrorKind, Instance, InstancePhase, ProviderError, Reason};
+use crate::lifecycle::decide::reason_of;
+use crate::lifecycle::observed::Observed;
+use crate::lifecycle::plan::{Action, Plan};
+use crate::lifecycle::policy::Policy;
+use crate::lifecycle::report::Outcome;
+use crate::lifecycle::report::words;
+use crate::lifecycle::sighting::Current;
+
+/// One condition's verdict.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Verdict {
+    status: ConditionStatus,
+    reason: Reason,
+    message: String,
+}
+
+/// What the conditions should say.
+#[derive(Clone, Debug)]
+pub(super) struct Picture {
+    provider_ready: Verdict,
+    provisioned: Verdict,
+    synced: Verdict,
+    ready: Verdict,
+    deleting: Option<Verdict>,
+    paused: Option<Verdict>,
+    stalled: Option<Verdict>,
+    instance_phase: Option<InstancePhase>,
+    lost: bool,
+}
+
+impl Picture {
+    /// Draws the picture of this pass.
+    pub(super) fn draw(
+        policy: &Policy,
+        seen: &Observed<'_>,
+        plan: &Plan,
+        outcome: &Outcome,
+        instance: Option<&Instance>,
+    ) -> Self {
+        let failure = match outcome {
+            Outcome::Failed(error) => Some(error),
+            Outcome::Nothing
+            | Outcome::Written
+            | Outcome::Outdated
+            | Outcome::Unwritten
+            | Outcome::Made(_)
+            | Outcome::DeleteAccepted => failed_look(seen),
+        };
+        let provider_ready = provider_ready(seen, failure);
+        let provisioned = provisioned(policy, seen, plan, failure, instance);
+        let synced = synced(seen, instance);
+        let ready = ready(&provider_ready, &provisioned, &synced, instance);
+        let reason = plan.reason;
+        let paused = matches!(reason, Reason::Paused | Reason::BlockedByPause)
+            .then(|| Verdict::yes(Reason::Paused, words::PAUSED.to_owned()));
+        let deleting = seen.object.deleting.then(|| deletion(seen, plan, failure));
+        let stalled = [&provisioned, &ready]
+            .into_iter()
+            .find(|verdict| waits_for_a_person(verdict.reason))
+            .map(|verdict| Verdict::yes(verdict.reason, verdict.message.clone()));
+        Self {
+            lost: reason == Reason::Lost && instance.is_none(),
+            instance_phase: instance.map(|i| i.phase.clone()),
+            provider_ready,
+            provisioned,
+            synced,
+            ready,
+            deleting,
+            paused,
+            stalled,
+        }
+    }
+
+    /// The conditions, in the order in which they are shown.
+    pub(super) fn conditions(&self) -> Vec<Wanted> {
+        let settled = self.ready.status == ConditionStatus::True && self.deleting.is_none();
+        let reconciling =
+            (!settled && self.stalled.is_none() && self.paused.is_none()).then(|| {
+                let verdict = self.deleting.as_ref().unwrap_or(&self.ready);
+                Verdict::yes(verdict.reason, verdict.message.clone())
+            });
+        let always = [
+            (ConditionType::Ready, Some(&self.ready)),
+            (ConditionType::Provisioned, Some(&self.provisioned)),
+            (ConditionType::Synced, Some(&self.synced)),
+            (ConditionType::ProviderReady, Some(&self.provider_ready)),
+            (ConditionType::Deleting, self.deleting.as_ref()),
+            (ConditionType::Paused, self.paused.as_ref()),
+            (ConditionType::Reconciling, reconciling.as_ref()),
+            (ConditionType::Stalled, self.stalled.as_ref()),
+        ];
+        let wanted = |(kind, verdict): (ConditionType, Option<&Verdict>)| {
+            verdict.map(|v| Wanted {
+                kind,
+                status: v.status,
+                reason: v.reason.to_string(),
+                message: v.message.clone(),
+            })
+        };
+        always.into_iter().filter_map(wanted).collect()
+    }
+
+    /// The one word for people. Where the provider cannot be seen, what it last showed stays.
+    pub(super) fn phase(&self, old: Option<Phase>) -> Phase {
+        if self.deleting.is_some() {
+            return Phase::Deleting;
+        }
+        if self.lost {
+            return Phase::Lost;
+        }
+        match &self.instance_phase {
+            Some(phase) => phase_of(phase),
+            None if self.provisioned.status == ConditionStatus::False => Phase::Pending,
+            None => old.unwrap_or(Phase::Pending),
+        }
+    }
+}
+
+impl Verdict {
+    fn new(status: ConditionStatus, reason: Reason, message: String) -> Self {
+        Self {
+            status,
+            reason,
+            message,
+        }
+    }
+    fn yes(reason: Reason, message: String) -> Self {
+        Self::new(ConditionStatus::True, reason, message)
+    }
+    fn no(reason: Reason, message: String) -> Self {
+        Self::new(ConditionStatus::False, reason, message)
+    }
+    fn unknown(reason: Reason, message: String) -> Self {
+        Self::new(ConditionStatus::Unknown, reason, message)
+    }
+}
+
+/// The provider's phase in our words.
+pub(super) fn phase_of(phase: &InstancePhase) -> Phase {
+    match phase {
+        InstancePhase::Provisioning => Phase::Provisioning,
+        InstancePhase::Running => Phase::Running,
+        InstancePhase::Starting => Phase::Starting,
+        InstancePhase::Stopping => Phase::Stopping,
+        InstancePhase::Stopped => Phase::Stopped,
+        InstancePhase::Resizing => Phase::Resizing,
+        InstancePhase::Deleting => Phase::Deleting,
+        InstancePhase::Failed => Phase::Failed,
+        InstancePhase::Other(_) => Phase::Unknown,
+    }
+}
+
+fn failed_look<'a>(seen: &'a Observed<'_>) -> Option<&'a ProviderError> {
+    match &seen.sighting.current {
+        Current::Unknown(error) => Some(error),
+        Current::Unasked | Current::Absent(_) | Current::Present(_) | Current::Unproven(_) => None,
+    }
+}
+
+/// A provider that fails once is no outage: it takes three in a row, and half a minute of throttling.
+fn provider_ready(seen: &Observed<'_>, failure: Option<&ProviderError>) -> Verdict {
+    if let Err(problem) = seen.config {
+        return Verdict::no(problem.reason, problem.message.clone());
+    }
+    let usable = || Verdict::yes(Reason::Usable, words::USABLE.to_owned());
+    let Some(error) = failure else {
+        return usable();
+    };
+    let lasting = seen.memory.failure().filter(|f| f.error.kind == error.kind);
+    let times = lasting.map_or(1, |f| f.times);
+    let for_secs = lasting.map_or(0, |f| seen.now.since(f.since).as_secs());
+    let counts = match error.kind {
+        ErrorKind::Unauthorized | ErrorKind::EndpointNotAllowed => true,
+        ErrorKind::Unavailable | ErrorKind::TimedOut | ErrorKind::HeldBack | ErrorKind::TooLate => {
+            times >= 3
+        }
+        ErrorKind::RateLimited => for_secs >= 30,
+        ErrorKind::Invalid
+        | ErrorKind::KeyReused
+        | ErrorKind::KeyInUse
+        | ErrorKind::KeyOfDeleted
+        | ErrorKind::Forbidden
+        | ErrorKind::QuotaExceeded
+        | ErrorKind::Conflict
+        | ErrorKind::Expired
+        | ErrorKind::Malformed
+        | ErrorKind::NotFound
+        | ErrorKind::NotLeading => false,
+    };
+    if counts {
+        Verdict::no(reason_of(error), words::provider_problem(error))
+    } else {
+        usable()
+    }
+}
+
+fn provisioned(
+    policy: &Policy,
+    seen: &Observed<'_>,
+    plan: &Plan,
+    failure: Option<&ProviderError>,
+    instance: Option<&Instance>,
+) -> Verdict {
+    let object = seen.object;
+    if let Some(instance) = instance {
+        return provisioned_with(policy, seen, instance);
+    }
+    match (plan.reason, failure) {
+        (
+            reason
+            @ (Reason::OwnershipUnproven | Reason::ClusterIdChanged | Reason::AccountChanged),
+            _,
+        ) => Verdict::unknown(reason, words::held(reason).to_owned()),
+        (reason @ (Reason::SpecUnreadable | Reason::SafeCreateUnsupported), _) => {
+            Verdict::no(reason, words::held(reason).to_owned())
+        }
+        (Reason::Lost, None) => Verdict::no(Reason::Lost, words::lost(object)),
+        // What was made stays made until it is confirmed lost, whether or not it can be seen.
+        _ if object.known().is_some() => Verdict::yes(Reason::Created, words::created(object)),
+        (_, Some(error)) => not_created(error),
+        (reason, None) => match seen.memory.failure() {
+            Some(last) if matches!(plan.action, Action::Hold(_) | Action::NoteAttempt) => {
+                not_created(&last.error)
+            }
+            Some(_) | None => not_begun(reason),
+        },
+    }
+}
+
+fn not_created(error: &ProviderError) -> Verdict {
+    let message = words::create_failed(error);
+    if error.may_have_happened() {
+        let reason = match error.kind {
+            ErrorKind::Malformed => Reason::MalformedAnswer,
+            _ => Reason::CreateResultUnknown,
+        };
+        Verdict::unknown(reason, message)
+    } else {
+        Verdict::no(reason_of(error), message)
+    }
+}
+
+fn not_begun(reason: Reason) -> Verdict {
+    match reason {
+        Reason::CreateInDoubt | Reason::CreateResultUnknown => {
+            Verdict::unknown(reason, words::IN_DOUBT.to_owned())
+        }
+        _ => Verdict::no(Reason::CreatePending, words::PENDING.to_owned()),
+    }
+}
+
+fn provisioned_with(policy: &Policy, seen: &Observed<'_>, instance: &Instance) -> Verdict {
+    let others = &seen.sighting.others;
+    match instance.phase {
+        InstancePhase::Failed => {
+            Verdict::no(Reason::InstanceFailed, words::instance_failed(instance))
+        }
+        InstancePhase::Provisioning if is_slow(policy, seen, instance) => Verdict::no(
+            Reason::ProvisioningSlow,
+            words::slow(instance, policy.provisioning_deadline),
+        ),
+        InstancePhase::Provisioning
+        | InstancePhase::Running
+        | InstancePhase::Starting
+        | InstancePhase::Stopping
+        | InstancePhase::Stopped
+        | InstancePhase::Resizing
+        | InstancePhase::Deleting
+        | InstancePhase::Other(_) => {
+            if others.is_empty() {
+                Verdict::yes(Reason::Created, words::exists(instance))
+            } else {
+                Verdict::yes(Reason::Duplicate, words::duplicate(instance, others))
+            }
+        }
+    }
+}
+
+/// Shown to people only, so the two wall clocks may be compared.
+fn is_slow(policy: &Policy, seen: &Observed<'_>, instance: &Instance) -> bool {
+    instance
+        .created_at
+        .parse::<jiff::Timestamp>()
+        .ok()
+        .and_then(|made| std::time::Duration::try_from(seen.wall.duration_since(made)).ok())
+        .is_some_and(|age| age > policy.provisioning_deadline)
+}
+
+fn synced(seen: &Observed<'_>, instance: Option<&Instance>) -> Verdict {
+    let (Some(instance), Some(spec)) = (instance, &seen.object.spec) else {
+        return Verdict::unknown(Reason::Pending, words::NOT_SEEN.to_owned());
+    };
+    let differences = words::differences(spec, instance);
+    if differences.is_empty() {
+        Verdict::yes(Reason::InSync, words::IN_SYNC.to_owned())
+    } else {
+        Verdict::no(Reason::DriftDetected, words::drift(&differences))
+    }
+}
+
+/// Ready is the worst of the others, and the instance running.
+fn ready(
+    provider: &Verdict,
+    provisioned: &Verdict,
+    synced: &Verdict,
+    instance: Option<&Instance>,
+) -> Verdict {
+    let worst = [provider, provisioned]
+        .into_iter()
+        .find(|verdict| verdict.status != ConditionStatus::True);
+    if let Some(worst) = worst {
+        let status = match worst.status {
+            ConditionStatus::Unknown => ConditionStatus::Unknown,
+            ConditionStatus::True | ConditionStatus::False => ConditionStatus::False,
+        };
+        return Verdict::new(status, worst.reason, worst.message.clone());
+    }
+    let Some(instance) = instance else {
+        return Verdict::unknown(Reason::Pending, words::NOT_SEEN.to_owned());
+    };
+    let reason = match instance.phase {
+        InstancePhase::Running if synced.status == ConditionStatus::True => {
+            return Verdict::yes(Reason::Running, words::RUNNING.to_owned());
+        }
+        InstancePhase::Running => {
+            return Verdict::no(synced.reason, synced.message.clone());
+        }
+        InstancePhase::Provisioning => Reason::Provisioning,
+        InstancePhase::Starting => Reason::Starting,
+        InstancePhase::Stopping => Reason::Stopping,
+        InstancePhase::Stopped => Reason::Stopped,
+        InstancePhase::Resizing => Reason::Resizing,
+        InstancePhase::Deleting => Reason::Deleting,
+        InstancePhase::Failed => Reason::InstanceFailed,
+        InstancePhase::Other(_) => Reason::PhaseUnknown,
+    };
+    Verdict::no(reason, words::not_running(instance))
+}
+
+/// Deletion's condition speaks of what it waits for; while all goes well it stays the same, to save a write.
+fn deletion(seen: &Observed<'_>, plan: &Plan, failure: Option<&ProviderError>) -> Verdict {
+    if plan.reason == Reason::BlockedByPause {
+        return Verdict::yes(Reason::BlockedByPause, words::PAUSED.to_owned());
+    }
+    if let Err(problem) = seen.config {
+        let message = words::blocked(&problem.message);
+        return Verdict::yes(Reason::DeletionBlocked, message);
+    }
+    if let Some(error) = failure {
+        let message = words::blocked(&words::provider_problem(error));
+        return Verdict::yes(Reason::DeletionBlocked, message);
+    }
+    match plan.reason {
+        reason @ (Reason::OwnershipUnproven
+        | Reason::ClusterIdChanged
+        | Reason::AccountChanged
+        | Reason::SafeCreateUnsupported) => {
+            Verdict::yes(Reason::DeletionBlocked, words::blocked(words::held(reason)))
+        }
+        Reason::CreateInDoubt | Reason::CreateResultUnknown | Reason::CreatePending => {
+            Verdict::yes(Reason::CreateInDoubt, words::SETTLING.to_owned())
+        }
+        _ => Verdict::yes(Reason::Deleting, words::DELETING.to_owned()),
+    }
+}
+
+/// Reasons that no waiting mends.
+fn waits_for_a_person(reason: Reason) -> bool {
+    matches!(
+        reason,
+        Reason::InvalidImage
+            | Reason::InvalidSpec
+            | Reason::InvalidRequest
+            | Reason::InstanceFailed
+            | Reason::ClusterIdChanged
+            | Reason::AccountChanged
+            | Reason::OwnershipUnproven
+            | Reason::SpecUnreadable
+            | Reason::SafeCreateUnsupported
+            | Reason::EndpointNotAllowed
+            | Reason::ProviderConfigInvalid
+    )
+}

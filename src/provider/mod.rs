@@ -1,0 +1,71 @@
+//! The cloud behind one trait: the contract that every provider keeps, real or simulated.
+//!
+//! No type of the Kubernetes API appears here, and nobody retries here: one call is one request (or one
+//! request per page), and what failed is told as a [`ProviderError`].
+
+mod answer;
+pub mod breaker;
+pub mod credential;
+pub mod guard;
+pub mod http;
+pub mod limited;
+pub mod measured;
+#[cfg(test)]
+mod testing;
+pub mod time;
+mod wire;
+
+use std::future::Future;
+
+use crate::domain::{
+    Capabilities, CreateBody, IdempotencyKey, Instance, InstanceId, Moment, Owner, ProviderError,
+};
+
+/// A cloud account, seen through the provider API.
+///
+/// Every method is one bounded call: it ends within the configured time-out. Dropping a future abandons the
+/// call; a write that was under way is then in doubt, as after [`crate::domain::ErrorKind::TimedOut`].
+pub trait Provider: Send + Sync + 'static {
+    /// What the provider can do. A provider without the endpoint is *basic*: `Capabilities::default()`.
+    ///
+    /// # Errors
+    /// Any kind that a read can have; also serves as the neutral probe.
+    fn capabilities(&self) -> impl Future<Output = Result<Capabilities, ProviderError>> + Send;
+
+    /// Creates an instance under an idempotency key, with exactly these bytes as the body.
+    ///
+    /// The request must not *start* at or after `start_before`, whatever it has to wait for first: then it is not
+    /// sent, and the error says `TooLate`.
+    ///
+    /// # Errors
+    /// Kinds with [`ProviderError::may_have_happened`] leave the create in doubt; the others prove that this
+    /// request made nothing (`KeyReused`, `KeyInUse`, `KeyOfDeleted`: but an earlier one did).
+    fn create(
+        &self,
+        key: &IdempotencyKey,
+        body: &CreateBody,
+        start_before: Moment,
+    ) -> impl Future<Output = Result<Instance, ProviderError>> + Send;
+
+    /// One instance by id.
+    ///
+    /// # Errors
+    /// `NotFound` where there is none; otherwise any kind that a read can have.
+    fn get(&self, id: &InstanceId) -> impl Future<Output = Result<Instance, ProviderError>> + Send;
+
+    /// Every instance tagged with this owner: all pages, any incarnation. An empty answer proves nothing by
+    /// itself, because lists may lag.
+    ///
+    /// # Errors
+    /// Any kind that a read can have; never a part of the list.
+    fn find(
+        &self,
+        owner: &Owner,
+    ) -> impl Future<Output = Result<Vec<Instance>, ProviderError>> + Send;
+
+    /// Asks for an instance to be deleted. `Ok` says that it is gone or going; an unknown id is `Ok` too.
+    ///
+    /// # Errors
+    /// Any kind that a write can have.
+    fn delete(&self, id: &InstanceId) -> impl Future<Output = Result<(), ProviderError>> + Send;
+}

@@ -1,0 +1,92 @@
+//! Named points at which a test build kills itself, to prove that dying there loses and doubles nothing.
+//!
+//! Without the feature `failpoints` a point compiles to nothing. With it, `VMOPERATOR_FAILPOINT=name` ends the
+//! process by SIGKILL, as the kernel would, the first time the point is reached; `name:N` the N-th time.
+
+use thiserror::Error;
+
+/// The environment variable that names the point.
+pub const VARIABLE: &str = "VMOPERATOR_FAILPOINT";
+
+/// Why a fail point cannot be set.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum Error {
+    /// The variable is set, but points are compiled to nothing.
+    #[error(
+        "{VARIABLE} is set, but this build has no fail points: unset it, or build with --features failpoints"
+    )]
+    NotCompiledIn,
+    /// The variable cannot be read.
+    #[error("{VARIABLE}={0:?} is no fail point: write a name, or name:N with N from 1")]
+    Malformed(String),
+}
+
+/// A point and how often it must be reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Spec {
+    name: String,
+    times: u64,
+}
+
+impl Spec {
+    fn parse(text: &str) -> Result<Self, Error> {
+        let malformed = || Error::Malformed(text.to_owned());
+        let (name, times) = match text.split_once(':') {
+            Some((name, times)) => (name, times.parse().map_err(|_| malformed())?),
+            None => (text, 1),
+        };
+        if name.is_empty() || times == 0 {
+            return Err(malformed());
+        }
+        Ok(Self {
+            name: name.to_owned(),
+            times,
+        })
+    }
+}
+
+/// Checks the environment once at the start, so that a misspelt value is an error and not a test that never dies.
+///
+/// # Errors
+/// When the variable is malformed, or set in a build without fail points.
+pub fn check_environment() -> Result<(), Error> {
+    match std::env::var(VARIABLE) {
+        Err(_) => Ok(()),
+        Ok(_) if !cfg!(feature = "failpoints") => Err(Error::NotCompiledIn),
+        Ok(text) => Spec::parse(&text).map(|_| ()),
+    }
+}
+
+/// Marks a point. Does nothing unless the feature `failpoints` is on and the environment names this point.
+#[cfg(not(feature = "failpoints"))]
+#[inline(always)]
+pub fn reach(_name: &'static str) {}
+
+/// Marks a point. Kills the process when the environment says so.
+#[cfg(feature = "failpoints")]
+pub fn reach(name: &'static str) {
+    use std::sync::OnceLock;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    static SPEC: OnceLock<Option<Spec>> = OnceLock::new();
+    static REACHED: AtomicU64 = AtomicU64::new(0);
+
+    let spec = SPEC.get_or_init(|| {
+        std::env::var(VARIABLE)
+            .ok()
+            .and_then(|text| Spec::parse(&text).ok())
+    });
+    let Some(spec) = spec.as_ref().filter(|spec| spec.name == name) else {
+        return;
+    };
+    if REACHED.fetch_add(1, Ordering::SeqCst) + 1 == spec.times {
+        // SIGKILL: no handler, no destructor, no flush. It cannot fail for the own process.
+        drop(rustix::process::kill_process(
+            rustix::process::getpid(),
+            rustix::process::Signal::KILL,
+        ));
+    }
+}
+
+#[cfg(test)]
+mod tests;
