@@ -40,7 +40,12 @@ pub struct Settings {
     pub leader_elect_namespace: String,
 
     /// Name of this process in the Lease; a random part is added.
-    #[arg(long, env = "POD_NAME", value_name = "NAME", default_value = "vmoperator")]
+    #[arg(
+        long,
+        env = "POD_NAME",
+        value_name = "NAME",
+        default_value = "vmoperator"
+    )]
     pub pod_name: String,
 
     /// Identity of this cluster at providers. Default: the uid of the namespace kube-system. Must never change.

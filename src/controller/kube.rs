@@ -174,7 +174,12 @@ fn fragment_of(broken: &Broken) -> Fragment {
     let status = broken.status.as_ref();
     Fragment {
         metadata: broken.metadata.clone(),
-        provider_ref: text(broken.spec.as_ref().and_then(|spec| spec.get("providerRef"))),
+        provider_ref: text(
+            broken
+                .spec
+                .as_ref()
+                .and_then(|spec| spec.get("providerRef")),
+        ),
         id: text(status.and_then(|status| status.get("id"))),
         incarnation: status
             .and_then(|status| status.get("incarnation"))
@@ -189,9 +194,7 @@ fn patch_params() -> PatchParams {
     }
 }
 
-async fn bounded<T>(
-    call: impl Future<Output = Result<T, kube::Error>>,
-) -> Result<T, ClusterError> {
+async fn bounded<T>(call: impl Future<Output = Result<T, kube::Error>>) -> Result<T, ClusterError> {
     match tokio::time::timeout(CALL_LIMIT, call).await {
         Ok(result) => result.map_err(|error| judge(&error)),
         Err(_) => Err(ClusterError::Unknown("no answer within 10 s".to_owned())),

@@ -2,8 +2,8 @@
 
 mod apply;
 pub mod clouds;
-pub mod configs;
 pub mod cluster;
+pub mod configs;
 pub mod knowledge;
 pub mod kube;
 mod observe;

@@ -77,7 +77,10 @@ impl Configs {
     /// A VirtualMachine went: a ProviderConfig that waits for that may go now.
     pub(super) fn user_went(&self, view: &View) {
         let object = &view.object;
-        let key = ObjectKey::new(Arc::clone(&object.key.namespace), object.provider_ref.as_str());
+        let key = ObjectKey::new(
+            Arc::clone(&object.key.namespace),
+            object.provider_ref.as_str(),
+        );
         if self.book.is_going(&key) {
             self.queue.add(ConfigTarget::Config(key), Lane::High);
         }
@@ -104,7 +107,10 @@ impl Configs {
         let status = configs.status();
         parts.watches.watch(Arc::clone(&status));
         ready.add("providerconfigs-listed", move || {
-            status.is_listed().then_some(()).ok_or_else(|| "not yet".to_owned())
+            status
+                .is_listed()
+                .then_some(())
+                .ok_or_else(|| "not yet".to_owned())
         });
         vec![Box::pin(configs.run()), Box::pin(secrets.run())]
     }
@@ -167,7 +173,9 @@ impl Listener<ProviderConfig> for ConfigListener {
             }
             Event::Removed(object) => {
                 configs.book.vanished(&object.key());
-                let spec = object.sound().and_then(|config| config.spec.secret_ref.clone());
+                let spec = object
+                    .sound()
+                    .and_then(|config| config.spec.secret_ref.clone());
                 if let Some(reference) = spec {
                     let key = ObjectKey::new(object.key().namespace, reference.name);
                     configs.queue.add(ConfigTarget::Secret(key), Lane::High);
@@ -208,7 +216,9 @@ impl Listener<PartialObjectMeta<Secret>> for SecretListener {
         }
         // Only what carries our finalizer, or once did, is worth a read; the pass itself finds out.
         if why == Wake::Changed && configs.book.has_listed() {
-            configs.queue.add(ConfigTarget::Secret(key.clone()), Lane::Low);
+            configs
+                .queue
+                .add(ConfigTarget::Secret(key.clone()), Lane::Low);
         }
     }
 }

@@ -86,7 +86,10 @@ impl Election {
         };
         let bite = || {
             eprintln!("vmoperator: the lease ran out while the process was stuck; ending it");
-            #[expect(clippy::disallowed_methods, reason = "nothing may run on past the deadline")]
+            #[expect(
+                clippy::disallowed_methods,
+                reason = "nothing may run on past the deadline"
+            )]
             std::process::exit(1);
         };
         Watchdog::start(leader.status(), Arc::clone(clock), bite).map(Some)

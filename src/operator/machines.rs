@@ -98,7 +98,10 @@ impl Machines {
         let status = watch.status();
         parts.watches.watch(Arc::clone(&status));
         ready.add("virtualmachines-listed", move || {
-            status.is_listed().then_some(()).ok_or_else(|| "not yet".to_owned())
+            status
+                .is_listed()
+                .then_some(())
+                .ok_or_else(|| "not yet".to_owned())
         });
         vec![Box::pin(watch.run())]
     }
@@ -201,14 +204,17 @@ impl Wakes for Machines {
         }
         for uid in uids {
             let namespace = Arc::clone(&key.namespace);
-            self.queue.add(Target::Departed { namespace, uid }, Lane::Low);
+            self.queue
+                .add(Target::Departed { namespace, uid }, Lane::Low);
         }
     }
 }
 
 impl Machines {
     fn users_of(&self, key: &ObjectKey) -> (Vec<ObjectKey>, Vec<Uid>) {
-        self.reconciler.knowledge().users_of(&key.namespace, &key.name)
+        self.reconciler
+            .knowledge()
+            .users_of(&key.namespace, &key.name)
     }
 }
 
@@ -224,7 +230,9 @@ impl MachineListener {
     fn arrived(&self, object: &Object<VirtualMachine>, created: bool) {
         let reconciler = &self.machines.reconciler;
         let view = view_of(object, &reconciler.policy().cluster);
-        let own = reconciler.knowledge().awaits(&view.object.key, &view.object.version);
+        let own = reconciler
+            .knowledge()
+            .awaits(&view.object.key, &view.object.version);
         self.own.store(own, Ordering::Relaxed);
         self.follow(reconciler.arrived(view, created));
     }

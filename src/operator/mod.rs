@@ -235,9 +235,12 @@ impl Ports {
             metrics: open("--metrics-bind-address", &settings.metrics_bind_address)
                 .await
                 .map_err(wrong)?,
-            health: open("--health-probe-bind-address", &settings.health_probe_bind_address)
-                .await
-                .map_err(wrong)?,
+            health: open(
+                "--health-probe-bind-address",
+                &settings.health_probe_bind_address,
+            )
+            .await
+            .map_err(wrong)?,
         })
     }
 
@@ -265,7 +268,10 @@ impl Ports {
             }));
         };
         let state = debug_state(machines, election);
-        add(self.metrics, server::metrics_router(Arc::new(registry), state));
+        add(
+            self.metrics,
+            server::metrics_router(Arc::new(registry), state),
+        );
         add(self.health, server::health_router(live, ready));
         tasks
     }

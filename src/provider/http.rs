@@ -21,8 +21,8 @@ use super::guard::{Guard, GuardError, GuardedResolver, Lookup, system_lookup};
 use super::wire::{self, Page, WireError};
 use crate::domain::intent::tags;
 use crate::domain::{
-    Capabilities, CreateBody, ErrorKind, IdempotencyKey, Instance, InstanceId, Moment, Operation, Owner,
-    ProviderError,
+    Capabilities, CreateBody, ErrorKind, IdempotencyKey, Instance, InstanceId, Moment, Operation,
+    Owner, ProviderError,
 };
 
 /// Items asked for in a page: the API's default.

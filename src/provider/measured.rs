@@ -14,8 +14,8 @@ use prometheus_client::registry::Registry;
 use super::Provider;
 use super::time::Time;
 use crate::domain::{
-    Capabilities, CreateBody, ErrorKind, IdempotencyKey, Instance, InstanceId, Moment, Operation, Owner,
-    ProviderError,
+    Capabilities, CreateBody, ErrorKind, IdempotencyKey, Instance, InstanceId, Moment, Operation,
+    Owner, ProviderError,
 };
 
 /// Upper bounds in seconds: from a neighbour's answer to the longest time-out that the API allows.

@@ -66,7 +66,9 @@ impl<N: Connect> ConfigReconciler<N> {
         };
         result.unwrap_or_else(|error| ConfigPass {
             requeue: match error {
-                ClusterError::Conflict | ClusterError::Gone => Requeue::After(super::super::AFTER_CONFLICT),
+                ClusterError::Conflict | ClusterError::Gone => {
+                    Requeue::After(super::super::AFTER_CONFLICT)
+                }
                 ClusterError::Refused(_) | ClusterError::Unknown(_) => Requeue::Retry(None),
             },
             summary: error.to_string(),
@@ -94,8 +96,14 @@ impl<N: Connect> ConfigReconciler<N> {
         let secret = self.named_secret(key, &config).await?;
         let before = self.book.checked(key);
         let result = check(&self.connect, key, &config, secret.as_ref(), before).await;
-        let shown = result.as_ref().map(|c| c.config.clone()).map_err(Clone::clone);
-        if self.book.settle(key, config.metadata.uid.as_deref(), result) {
+        let shown = result
+            .as_ref()
+            .map(|c| c.config.clone())
+            .map_err(Clone::clone);
+        if self
+            .book
+            .settle(key, config.metadata.uid.as_deref(), result)
+        {
             self.wakes.wake(key);
         }
         self.record(&config, &shown).await?;
@@ -177,7 +185,11 @@ impl<N: Connect> ConfigReconciler<N> {
         Ok(done("released"))
     }
 
-    async fn secret_is_needed(&self, key: &ObjectKey, secret: &Secret) -> Result<bool, ClusterError> {
+    async fn secret_is_needed(
+        &self,
+        key: &ObjectKey,
+        secret: &Secret,
+    ) -> Result<bool, ClusterError> {
         let going = secret.metadata.deletion_timestamp.is_some();
         for (config, protect) in self.book.users_of_secret(key) {
             // While it stays, one mark more or less harms nobody; once it goes, only VMs are worth holding it.

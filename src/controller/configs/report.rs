@@ -47,9 +47,21 @@ fn usable(capabilities: &Capabilities) -> Vec<Wanted> {
         )
     };
     vec![
-        yes(ConditionType::Ready, Reason::Usable, "the provider answers and accepts the API key"),
-        yes(ConditionType::Reachable, Reason::Reachable, "the provider answers"),
-        yes(ConditionType::Authenticated, Reason::Accepted, "the provider accepts the API key"),
+        yes(
+            ConditionType::Ready,
+            Reason::Usable,
+            "the provider answers and accepts the API key",
+        ),
+        yes(
+            ConditionType::Reachable,
+            Reason::Reachable,
+            "the provider answers",
+        ),
+        yes(
+            ConditionType::Authenticated,
+            Reason::Accepted,
+            "the provider accepts the API key",
+        ),
         safe,
     ]
 }
@@ -63,15 +75,20 @@ fn unusable(problem: &ConfigProblem) -> Vec<Wanted> {
         reason: Reason::Pending.to_string(),
         message: "the provider has not been asked".to_owned(),
     };
-    let answered = yes(ConditionType::Reachable, Reason::Reachable, "the provider answers");
+    let answered = yes(
+        ConditionType::Reachable,
+        Reason::Reachable,
+        "the provider answers",
+    );
     let (reachable, authenticated) = match problem.error.as_ref().map(|error| error.kind) {
         None => (
             unknown(ConditionType::Reachable),
             unknown(ConditionType::Authenticated),
         ),
-        Some(ErrorKind::Unauthorized | ErrorKind::Forbidden) => {
-            (answered, no(ConditionType::Authenticated, problem.reason, message))
-        }
+        Some(ErrorKind::Unauthorized | ErrorKind::Forbidden) => (
+            answered,
+            no(ConditionType::Authenticated, problem.reason, message),
+        ),
         Some(ErrorKind::RateLimited) => (answered, unknown(ConditionType::Authenticated)),
         Some(_) => (
             no(ConditionType::Reachable, problem.reason, message),

@@ -360,7 +360,11 @@ where
     }
 
     fn apply(&mut self, key: ObjectKey, arrival: Arrival<K>, created: bool) {
-        let added = if created { Event::Created } else { Event::Added };
+        let added = if created {
+            Event::Created
+        } else {
+            Event::Added
+        };
         let new = self.pruned(arrival);
         let first_list = !self.writer.store().is_listed();
         let Some(old) = self.writer.insert(key.clone(), new.clone()) else {
