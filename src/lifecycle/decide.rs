@@ -17,7 +17,10 @@ use crate::domain::{
 /// Decides what to do with one object.
 #[must_use]
 pub fn decide(policy: &Policy, seen: &Observed<'_>) -> Plan {
-    if let Some(plan) = let_go(seen) {
+    if let Some(plan) = nothing_to_delete(seen).or_else(|| paused(seen)) {
+        return plan;
+    }
+    if let Some(plan) = let_go(seen.object) {
         return plan;
     }
     let config = match seen.config {
@@ -44,34 +47,36 @@ pub fn decide(policy: &Policy, seen: &Observed<'_>) -> Plan {
     }
 }
 
-/// Deletions that need no provider: nothing of ours is there, or the user lets go.
-fn let_go(seen: &Observed<'_>) -> Option<Plan> {
-    let object = seen.object;
-    if !object.deleting {
-        return None;
-    }
-    if seen.memory.released() || (seen.memory.born() && !seen.memory.sign()) {
-        return Some(Plan::hold(Reason::Deleting));
-    }
-    object
-        .force_orphan
-        .as_ref()
-        .filter(|_| object.finalizer)
-        .map(|why| {
-            let orphaned = Some(why.clone());
-            Plan::new(Action::RemoveFinalizer { orphaned }, Reason::Deleting)
-        })
+/// A deletion that leaves nothing behind: no sign of an intent was ever there, or our finalizer is off already.
+fn nothing_to_delete(seen: &Observed<'_>) -> Option<Plan> {
+    let memory = seen.memory;
+    let done = memory.released() || (memory.born() && !memory.sign());
+    (seen.object.deleting && done).then(|| Plan::hold(Reason::Deleting))
+}
+
+/// A pause holds every effect, letting go included: whoever set it can take it away.
+fn paused(seen: &Observed<'_>) -> Option<Plan> {
+    let by_config = seen.config.as_ref().is_ok_and(|config| config.paused);
+    let reason = if seen.object.deleting {
+        Reason::BlockedByPause
+    } else {
+        Reason::Paused
+    };
+    (seen.object.paused || by_config).then(|| Plan::hold(reason))
+}
+
+/// The user lets go of the instance: then nothing else has to be known.
+fn let_go(object: &Object) -> Option<Plan> {
+    let why = object.force_orphan.as_ref()?;
+    (object.deleting && object.finalizer).then(|| {
+        let orphaned = Some(why.clone());
+        Plan::new(Action::RemoveFinalizer { orphaned }, Reason::Deleting)
+    })
 }
 
 /// What stops everything else, live or deleting.
 fn held(object: &Object, config: &Config) -> Option<Reason> {
-    if object.paused || config.paused {
-        Some(if object.deleting {
-            Reason::BlockedByPause
-        } else {
-            Reason::Paused
-        })
-    } else if matches!(object.intent, IntentState::OtherCluster(_)) {
+    if matches!(object.intent, IntentState::OtherCluster(_)) {
         Some(Reason::ClusterIdChanged)
     } else if account_changed(object, config) {
         Some(Reason::AccountChanged)
@@ -207,7 +212,10 @@ fn why_in_doubt(seen: &Observed<'_>) -> Reason {
 /// A create goes out only right after our own acknowledged write to the object: older writes of predecessors
 /// are dead then, because every write is guarded by the version that it was decided on.
 fn create(policy: &Policy, seen: &Observed<'_>, action: Action) -> Plan {
-    if seen.memory.own_write_stands(policy, seen.now) {
+    if action == Action::Create && seen.object.spec.is_none() {
+        // The stored body may ask for what the user has long replaced by something that nobody here can read.
+        Plan::hold(Reason::SpecUnreadable)
+    } else if seen.memory.own_write_stands(policy, seen.now) {
         Plan::new(action, Reason::CreatePending)
     } else {
         Plan::new(Action::NoteAttempt, why_in_doubt(seen))

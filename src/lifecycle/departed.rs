@@ -4,6 +4,7 @@
 //! finalizers: so what vanished while an intent may have existed stays queued by uid until it is confirmed that
 //! no instance is left.
 
+use super::due::account_changed;
 use super::memory::Sureness;
 use super::object::Object;
 use super::observed::{Config, ConfigProblem};
@@ -35,6 +36,9 @@ pub fn decide_departed(
         Err(_) if !departed.sign => return Plan::new(Action::Forget, Reason::Deleting),
         Err(problem) => return Plan::hold(problem.reason),
         Ok(config) if config.paused => return Plan::hold(Reason::BlockedByPause),
+        Ok(config) if account_changed(&departed.last, config) => {
+            return Plan::hold(Reason::AccountChanged);
+        }
         Ok(config) if !config.capabilities.safe_create() => {
             return Plan::hold(Reason::SafeCreateUnsupported);
         }
@@ -55,3 +59,6 @@ pub fn decide_departed(
         Current::Unasked => Plan::hold(Reason::Deleting),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use super::object::Object;
 use super::policy::{Planted, Policy};
-use crate::domain::{ErrorKind, Incarnation, Moment, ProviderError};
+use crate::domain::{ErrorKind, Incarnation, Instance, Moment, ProviderError};
 
 /// What is remembered of one uid.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Memory {
-    /// Seen being added in this term, and no other version since.
+    /// Seen being added in this term without a sign of an intent, and no version since but our own writes.
     born: bool,
     /// A sign of an intent was in some version that we saw, or we sent an intent or a create ourselves.
     sign: bool,
@@ -24,6 +24,8 @@ pub struct Memory {
     incarnation: Option<Incarnation>,
     /// End of the first empty look of a pair.
     look: Option<Moment>,
+    /// The look that the last version ended: it counts again if that version turns out to be our own write.
+    look_before: Option<Moment>,
     /// When our last acknowledged guarded write was *sent*; `None` after a write with an unknown answer.
     own_write: Option<Moment>,
     /// Until when a create may be sent without a find: half the key's lifetime after we wrote the intent.
@@ -42,6 +44,8 @@ pub struct Memory {
     settled_until: Option<Moment>,
     /// When we last wrote an intent.
     intended_at: Option<Moment>,
+    /// The last find showed more than one instance.
+    doubles: bool,
     /// The last failure, and how many in a row.
     failure: Option<Failure>,
 }
@@ -83,12 +87,18 @@ impl Memory {
         let new = self.version != object.version;
         if self.version.is_empty() {
             self.born = arrival == Arrival::Added && !object.shows_intent();
-        } else if new {
+        } else if new && arrival != Arrival::OwnWrite {
+            // Our own writes are guarded by the version before: an unbroken chain of them hides nobody else's.
             self.born = false;
         }
+        self.born &= !object.shows_intent();
         // Looks belong to one version: what another writer did in between may have sent a create.
         if new && arrival != Arrival::OwnWrite && !policy.planted(Planted::LooksKept) {
-            self.look = None;
+            self.look_before = self.look.take();
+        }
+        // The watch may deliver our own write before its answer arrives.
+        if !new && arrival == Arrival::OwnWrite && self.look.is_none() {
+            self.look = self.look_before.take();
         }
         self.sign |= object.shows_intent();
         let incarnation = object.intent().map(|intent| intent.incarnation);
@@ -140,6 +150,18 @@ impl Memory {
     /// Forgets the first look: something was seen, or an effect made it worthless.
     pub fn forget_looks(&mut self) {
         self.look = None;
+        self.look_before = None;
+    }
+
+    /// A find by owner was made, and showed these beside the instance that counts.
+    pub fn found(&mut self, others: &[Instance]) {
+        self.doubles = !others.is_empty();
+    }
+
+    /// Whether the last find showed more than one instance: then each look finds, so that they stay in sight.
+    #[must_use]
+    pub fn doubles(&self) -> bool {
+        self.doubles
     }
 
     /// When the second look may begin, if the first was taken.
@@ -157,7 +179,7 @@ impl Memory {
 
     /// Our intent, sent at `sent`, was acknowledged. `first`: nobody can have sent a create for it before.
     pub fn intent_acknowledged(&mut self, sent: Moment, first: bool, key_lifetime: Duration) {
-        self.look = None;
+        self.forget_looks();
         self.own_write = Some(sent);
         self.first = first;
         self.blind_until = first.then_some(sent + key_lifetime / 2);
@@ -189,7 +211,7 @@ impl Memory {
         self.sign = true;
         self.first = false;
         self.in_doubt = true;
-        self.look = None;
+        self.forget_looks();
         self.blind_until.get_or_insert(now + key_lifetime / 2);
     }
 

@@ -25,3 +25,6 @@ pub use plan::{Action, Plan};
 pub use policy::Policy;
 pub use report::{Outcome, Report, Requeue, report};
 pub use sighting::{Answers, Current, Judged, Sighting};
+
+#[cfg(test)]
+pub(crate) mod fixtures;

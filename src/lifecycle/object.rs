@@ -151,3 +151,6 @@ impl Object {
         self.intent().map(Intent::key)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -14,7 +14,7 @@ use crate::api::virtual_machine::{
     Address, AddressType, InstanceStatus, OperationStatus, OperationType, VirtualMachineStatus,
 };
 use crate::api::{Phase, condition};
-use crate::domain::{self, ErrorKind, Instance, Moment, ProviderError, Reason};
+use crate::domain::{self, ErrorKind, Instance, Moment, Operation, ProviderError, Reason};
 use picture::Picture;
 
 /// What came of the effect.
@@ -120,7 +120,7 @@ fn status(
     };
     let picture = Picture::draw(policy, seen, plan, outcome, instance);
     let mut new = old.clone();
-    if let Some(instance) = instance {
+    if let Some(instance) = instance.filter(|_| !seen.object.deleting) {
         show_instance(policy, &mut new, seen, instance);
     }
     new.phase = Some(picture.phase(old.phase));
@@ -144,7 +144,7 @@ fn show_instance(
 ) {
     let older = instance.incarnation() < seen.object.incarnation()
         && !policy.planted(Planted::OlderRecorded);
-    if !older && !seen.object.deleting {
+    if !older {
         new.id = Some(instance.id.as_str().to_owned());
         new.incarnation = Some(u64::from(instance.incarnation().get()));
     }
@@ -229,6 +229,12 @@ fn operation(
 /// When to look again.
 fn requeue(policy: &Policy, seen: &Observed<'_>, plan: &Plan, outcome: &Outcome) -> Requeue {
     match outcome {
+        // Whatever settled the doubt, the looks can go on.
+        Outcome::Failed(_)
+            if plan.action == Action::Settle && !seen.memory.create_in_doubt(seen.now) =>
+        {
+            Requeue::Now
+        }
         Outcome::Failed(error) => retry(error),
         Outcome::Unwritten => Requeue::Retry(None),
         Outcome::Outdated => Requeue::Now,
@@ -300,13 +306,18 @@ fn watch_instance(policy: &Policy, seen: &Observed<'_>, instance: Option<&Instan
 /// The wait after a failed call: by back-off, with the floor that its kind asks for.
 fn retry(error: &ProviderError) -> Requeue {
     const MINUTE: Duration = Duration::from_mins(1);
+    let create = error.operation == Operation::Create;
     match error.kind {
-        ErrorKind::Invalid => Requeue::OnChange,
-        ErrorKind::KeyReused | ErrorKind::KeyOfDeleted => Requeue::Now,
+        // Only what a create asks for is the user's to correct.
+        ErrorKind::Invalid if create => Requeue::OnChange,
+        ErrorKind::KeyReused | ErrorKind::KeyOfDeleted if create => Requeue::Now,
+        ErrorKind::Invalid => Requeue::Retry(Some(MINUTE)),
         ErrorKind::QuotaExceeded | ErrorKind::Forbidden | ErrorKind::Unauthorized => {
             Requeue::Retry(Some(error.retry_after.unwrap_or(MINUTE).max(MINUTE)))
         }
-        ErrorKind::KeyInUse
+        ErrorKind::KeyReused
+        | ErrorKind::KeyOfDeleted
+        | ErrorKind::KeyInUse
         | ErrorKind::RateLimited
         | ErrorKind::Conflict
         | ErrorKind::Expired

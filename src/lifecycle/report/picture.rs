@@ -54,15 +54,16 @@ impl Picture {
         let provider_ready = provider_ready(seen, failure);
         let provisioned = provisioned(policy, seen, plan, failure, instance);
         let synced = synced(seen, instance);
-        let ready = ready(&provider_ready, &provisioned, &synced, instance);
         let reason = plan.reason;
         let paused = matches!(reason, Reason::Paused | Reason::BlockedByPause)
             .then(|| Verdict::yes(Reason::Paused, words::PAUSED.to_owned()));
         let deleting = seen.object.deleting.then(|| deletion(seen, plan, failure));
-        let stalled = [&provisioned, &ready]
-            .into_iter()
-            .find(|verdict| waits_for_a_person(verdict.reason))
-            .map(|verdict| Verdict::yes(verdict.reason, verdict.message.clone()));
+        let ready = match &deleting {
+            // What the instance does on its way out is no news: the status is written once.
+            Some(deletion) => Verdict::no(deletion.reason, deletion.message.clone()),
+            None => ready(&provider_ready, &provisioned, &synced, instance),
+        };
+        let stalled = stalled(reason, &provisioned, &ready, deleting.as_ref());
         Self {
             lost: reason == Reason::Lost && instance.is_none(),
             instance_phase: instance.map(|i| i.phase.clone()),
@@ -207,7 +208,8 @@ fn provisioned(
     instance: Option<&Instance>,
 ) -> Verdict {
     let object = seen.object;
-    if let Some(instance) = instance {
+    let leaves = object.deleting && object.known().is_some();
+    if let Some(instance) = instance.filter(|_| !leaves) {
         return provisioned_with(policy, seen, instance);
     }
     match (plan.reason, failure) {
@@ -292,6 +294,9 @@ fn is_slow(policy: &Policy, seen: &Observed<'_>, instance: &Instance) -> bool {
 }
 
 fn synced(seen: &Observed<'_>, instance: Option<&Instance>) -> Verdict {
+    if seen.object.deleting {
+        return Verdict::unknown(Reason::Deleting, words::DELETING.to_owned());
+    }
     let (Some(instance), Some(spec)) = (instance, &seen.object.spec) else {
         return Verdict::unknown(Reason::Pending, words::NOT_SEEN.to_owned());
     };
@@ -367,6 +372,22 @@ fn deletion(seen: &Observed<'_>, plan: &Plan, failure: Option<&ProviderError>) -
         }
         _ => Verdict::yes(Reason::Deleting, words::DELETING.to_owned()),
     }
+}
+
+/// What waits for a person; a deletion does where it is held, whatever its instance was like.
+fn stalled(
+    held: Reason,
+    provisioned: &Verdict,
+    ready: &Verdict,
+    deleting: Option<&Verdict>,
+) -> Option<Verdict> {
+    if let Some(deletion) = deleting {
+        return waits_for_a_person(held).then(|| Verdict::yes(held, deletion.message.clone()));
+    }
+    [provisioned, ready]
+        .into_iter()
+        .find(|verdict| waits_for_a_person(verdict.reason))
+        .map(|verdict| Verdict::yes(verdict.reason, verdict.message.clone()))
 }
 
 /// Reasons that no waiting mends.
