@@ -1,2 +1,106 @@
-//! Developer CLI.
-fn main() {}
+//! vmctl, the developer's command line.
+
+mod args;
+mod clock;
+mod env;
+mod files;
+mod hint;
+mod operator;
+mod output;
+mod runtime;
+mod verbs;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::args::{Args, Command};
+use crate::env::{down, status, up};
+use crate::hint::{Exit, Failure};
+use crate::runtime::embedded::{child, foreground, supervisor};
+use crate::verbs::{kubectl, mock, version};
+
+fn main() -> ExitCode {
+    // A child in its first life: nothing may come before this, it has no time and needs no runtime.
+    let mut words = std::env::args_os().skip(1);
+    let first = words.next();
+    if first
+        .as_deref()
+        .is_some_and(|word| word == child::SUBCOMMAND)
+    {
+        let problem = child::become_program(words);
+        output::failure(&Failure::new(Exit::Failure, "VMC-CHILD", problem));
+        return ExitCode::from(127);
+    }
+    if first
+        .as_deref()
+        .is_some_and(|word| word == operator::SUBCOMMAND)
+    {
+        return operator::main(words);
+    }
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => return usage(&error),
+    };
+    output::choose_color(args.color);
+    match run(args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            if failure.exit != Exit::ClosedPipe {
+                output::failure(&failure);
+            }
+            failure.exit_code()
+        }
+    }
+}
+
+/// Help and version are data, a wrong command line is talk; neither minds a closed pipe.
+fn usage(error: &clap::Error) -> ExitCode {
+    let _ = error.print();
+    ExitCode::from(if error.use_stderr() {
+        Exit::Usage.code()
+    } else {
+        0
+    })
+}
+
+fn run(args: Args) -> Result<(), Failure> {
+    if rustls::crypto::ring::default_provider()
+        .install_default()
+        .is_err()
+    {
+        return Err(Failure::new(
+            Exit::Failure,
+            "VMC-TLS",
+            "another TLS provider is installed already",
+        ));
+    }
+    // One thread: children are tied to the life of the thread that starts them, see `child`.
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| {
+            Failure::new(
+                Exit::Failure,
+                "VMC-RUNTIME",
+                format!("cannot start the runtime: {error}"),
+            )
+        })?;
+    let outcome = runtime.block_on(dispatch(args.command));
+    // A read of stdin that never ends must not keep us.
+    runtime.shutdown_background();
+    outcome
+}
+
+async fn dispatch(command: Command) -> Result<(), Failure> {
+    match command {
+        Command::Up(args) => up::run(*args).await,
+        Command::Down(args) => down::run(args).await,
+        Command::Status(args) => status::run(args).await,
+        Command::Kubectl(args) => kubectl::run(args),
+        Command::Mock(args) => mock::run(*args).await,
+        Command::Version(args) => version::run(&args),
+        Command::Supervise(args) => supervisor::run(args).await,
+        Command::ControlPlane(args) => foreground::run(*args).await,
+    }
+}

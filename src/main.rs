@@ -1,2 +1,7 @@
-//! In-cluster controller.
-fn main() {}
+//! `vmoperator`, the in-cluster controller.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    vmoperator::operator::main(std::env::args_os())
+}

@@ -92,9 +92,26 @@ pub(super) fn structural(mut crd: CustomResourceDefinition) -> CustomResourceDef
             && let Some(root) = schema.open_api_v3_schema.as_mut()
         {
             tidy(root);
+            root.properties
+                .get_or_insert_default()
+                .insert("metadata".to_owned(), metadata());
         }
     }
     crd
+}
+
+/// The path of a rule about the name must exist in the schema; of metadata, Kubernetes lets only the name be said.
+fn metadata() -> JSONSchemaProps {
+    let name = JSONSchemaProps {
+        type_: Some("string".to_owned()),
+        max_length: Some(253),
+        ..JSONSchemaProps::default()
+    };
+    JSONSchemaProps {
+        type_: Some("object".to_owned()),
+        properties: Some([("name".to_owned(), name)].into()),
+        ..JSONSchemaProps::default()
+    }
 }
 
 /// An optional field may be absent, not null: the API server drops a null where the schema does not ask for it, and a

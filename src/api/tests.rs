@@ -1,1 +1,3 @@
-mod crd;
+mod crd_files;
+mod reading;
+mod schema_bounds;

@@ -15,6 +15,9 @@ use super::{DEFAULT_PROVIDER, schema};
 use crate::domain::Quantity;
 
 /// The machine that is wanted.
+// Every `isQuantity` and `quantity` on a text that a user wrote stands behind a match that lets an exponent have two
+// digits at most: the API server works out 10 to any exponent in full, and `1e99999999999` keeps one of its CPUs and
+// gigabytes of its memory for good, long after the request timed out.
 #[derive(CustomResource, KubeSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[kube(
     group = "compute.example.com",
@@ -52,7 +55,7 @@ use crate::domain::Quantity;
     validation = Rule::new("self.spec.cpu == oldSelf.spec.cpu || !has(self.status) || !has(self.status.id)")
         .message("cpu cannot change once the VM exists: put the old number back, or delete this VirtualMachine and create it anew")
         .field_path(".spec.cpu"),
-    validation = Rule::new("self.spec.memory == oldSelf.spec.memory || !has(self.status) || !has(self.status.id) || (isQuantity(self.spec.memory) && isQuantity(oldSelf.spec.memory) && quantity(self.spec.memory).compareTo(quantity(oldSelf.spec.memory)) == 0)")
+    validation = Rule::new("self.spec.memory == oldSelf.spec.memory || !has(self.status) || !has(self.status.id) || (self.spec.memory.matches('^[-+]?[0-9.]+([a-zA-Z]{0,2}|[eE][-+]?[0-9]{1,2})$') && isQuantity(self.spec.memory) && isQuantity(oldSelf.spec.memory) && quantity(self.spec.memory).compareTo(quantity(oldSelf.spec.memory)) == 0)")
         .message("memory cannot change once the VM exists: put the old size back, or delete this VirtualMachine and create it anew")
         .field_path(".spec.memory")
 )]
@@ -67,9 +70,9 @@ pub struct VirtualMachineSpec {
     /// Memory as a quantity, 1Mi to 64Ti, such as 4Gi. Cannot change once the VM exists.
     #[schemars(with = "String", length(min = 1, max = 64))]
     #[x_kube(
-        validation = Rule::new("isQuantity(self)")
+        validation = Rule::new("self.matches('^[-+]?[0-9.]+([a-zA-Z]{0,2}|[eE][-+]?[0-9]{1,2})$') && isQuantity(self)")
             .message("memory must be a quantity: a number with a suffix, such as 512Mi or 4Gi"),
-        validation = Rule::new("!isQuantity(self) || (quantity(self).compareTo(quantity('1Mi')) >= 0 && quantity(self).compareTo(quantity('64Ti')) <= 0)")
+        validation = Rule::new("!self.matches('^[-+]?[0-9.]+([a-zA-Z]{0,2}|[eE][-+]?[0-9]{1,2})$') || !isQuantity(self) || (quantity(self).compareTo(quantity('1Mi')) >= 0 && quantity(self).compareTo(quantity('64Ti')) <= 0)")
             .message("memory must be from 1Mi to 64Ti; mind the suffix: 4Gi, not 4"),
     )]
     pub memory: Quantity,

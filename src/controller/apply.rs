@@ -75,7 +75,7 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
             .write_metadata(sight, json!({ "finalizers": kept }), sent)
             .await;
         if outcome == Outcome::Written {
-            self.remember(sight, Memory::finalizer_removed);
+            self.knowledge.finalizer_removed(sight.key(), sight.uid());
         }
         failpoint::reach("removed-finalizer");
         outcome

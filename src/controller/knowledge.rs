@@ -81,23 +81,29 @@ impl Knowledge {
         })
     }
 
+    /// Whether this version is the answer of our own last write to the object, which the store is about to catch up
+    /// with: nothing in it is news.
+    #[must_use]
+    pub fn awaits(&self, key: &ObjectKey, version: &str) -> bool {
+        let inner = self.lock();
+        let overlay = inner.objects.get(key).and_then(|e| e.overlay.as_ref());
+        overlay.is_some_and(|overlay| overlay.view.object.version == version)
+    }
+
     /// The watch delivered a version. Gives the uid that this shows to have departed, if any.
     pub fn arrived(&self, policy: &Policy, view: View, arrival: Arrival) -> Option<Uid> {
         let mut inner = self.lock();
         let key = view.object.key.clone();
-        let departed = match inner.objects.get(&key) {
-            Some(entry) if entry.stored.object.uid != view.object.uid => inner.vanish(policy, &key),
+        let departed = match inner.objects.get_mut(&key) {
+            // The watch lags behind a live read that showed the next object of this name already.
+            Some(entry) if entry.is_of_another(&view) && is_older(&view, entry.newest()) => {
+                entry.doubt();
+                return Some(inner.predecessor(policy, view));
+            }
+            Some(entry) if entry.is_of_another(&view) => inner.vanish(policy, &key),
             Some(_) | None => None,
         };
-        // An event of before a live read that showed it gone: the memory of a uid is one, and keeps its signs.
-        let back = inner.departed.remove(&view.object.uid);
-        let entry = inner.objects.entry(key).or_insert_with(|| Entry {
-            stored: Arc::new(view.clone()),
-            overlay: None,
-            memory: back.map(|entry| entry.memory).unwrap_or_default(),
-            full_look_at: Moment::START,
-        });
-        entry.store(policy, view, arrival);
+        inner.entry(&view).store(policy, view, arrival);
         departed
     }
 
@@ -110,30 +116,52 @@ impl Knowledge {
             .flatten()
     }
 
-    /// A live read: it stands in for the store, as our own write does, but is not our own.
+    /// Uid and newest version known of a key: what a live read is compared with when its answer comes.
+    #[must_use]
+    pub fn newest(&self, key: &ObjectKey) -> Option<(Uid, String)> {
+        let inner = self.lock();
+        let object = &inner.objects.get(key)?.newest().object;
+        Some((object.uid.clone(), object.version.clone()))
+    }
+
+    /// A live read, begun when `before` was the newest known: it stands in for the store, as our own write does, but
+    /// is not our own. An answer that the watch has overtaken meanwhile says nothing.
     /// Gives the uid that this shows to have departed, if any.
     pub fn read_live(
         &self,
         policy: &Policy,
         key: &ObjectKey,
+        before: Option<&(Uid, String)>,
         view: Option<View>,
         now: Moment,
     ) -> Option<Uid> {
-        let Some(view) = view else {
-            let uid = self.lock().objects.get(key)?.stored.object.uid.clone();
-            return self.vanished(policy, key, &uid);
-        };
         let mut inner = self.lock();
-        let known = inner.objects.get_mut(key);
-        match known {
-            Some(entry) if entry.stored.object.uid == view.object.uid => {
+        let overtaken = inner.objects.get(key).is_some_and(|entry| {
+            let object = &entry.newest().object;
+            before.is_none_or(|(uid, version)| object.uid != *uid || object.version != *version)
+        });
+        let Some(view) = view else {
+            let (uid, _) = before?;
+            drop(inner);
+            return self.vanished(policy, key, uid);
+        };
+        match inner.objects.get_mut(key) {
+            Some(entry) if overtaken && is_older(&view, entry.newest()) => None,
+            Some(entry) if !entry.is_of_another(&view) => {
                 entry.memory.saw(policy, &view.object, Arrival::Seen);
                 entry.lay_over(policy, view, now);
                 None
             }
-            Some(_) | None => {
-                drop(inner);
-                self.arrived(policy, view, Arrival::Seen)
+            Some(_) => {
+                let departed = inner.vanish(policy, key);
+                inner.insert(policy, view, now);
+                departed
+            }
+            // What is gone from the store while the read was under way is gone.
+            None if before.is_some() => None,
+            None => {
+                inner.insert(policy, view, now);
+                None
             }
         }
     }
@@ -190,6 +218,12 @@ impl Knowledge {
         self.lock().departed.get(uid).cloned()
     }
 
+    /// Our removal of the finalizer was acknowledged; the watch may have told that the object is gone before.
+    pub fn finalizer_removed(&self, key: &ObjectKey, uid: &Uid) {
+        self.remember(key, uid, Memory::finalizer_removed);
+        self.forget_departed(uid);
+    }
+
     /// A departed uid is done with, or its object turned out to be there.
     pub fn forget_departed(&self, uid: &Uid) {
         self.lock().departed.remove(uid);
@@ -241,6 +275,42 @@ impl Knowledge {
 }
 
 impl Inner {
+    /// Takes in what a live read showed of a name that nothing is known of.
+    fn insert(&mut self, policy: &Policy, view: View, now: Moment) {
+        let entry = self.entry(&view);
+        entry.memory.saw(policy, &view.object, Arrival::Seen);
+        // The store may still deliver older versions: until it is as new, this one stands in for it.
+        entry.lay_over(policy, view, now);
+    }
+
+    /// The entry of an object, made where there is none. An event of before a live read that showed the object gone
+    /// brings it back: the memory of a uid is one, and keeps its signs.
+    fn entry(&mut self, view: &View) -> &mut Entry {
+        let back = self.departed.remove(&view.object.uid);
+        let key = view.object.key.clone();
+        self.objects.entry(key).or_insert_with(|| Entry {
+            memory: back.map(|entry| entry.memory).unwrap_or_default(),
+            ..Entry::new(view)
+        })
+    }
+
+    /// A version of an object whose successor under the same name is known already: it is gone, and nobody here saw
+    /// how, so it departed.
+    fn predecessor(&mut self, policy: &Policy, view: View) -> Uid {
+        let last = view.object;
+        let uid = last.uid.clone();
+        let memory = self.departed.remove(&uid).map(|entry| entry.memory);
+        let mut memory = memory.unwrap_or_default();
+        memory.saw(policy, &last, Arrival::Seen);
+        let departed = Departed {
+            sign: memory.sign(),
+            last,
+        };
+        let entry = DepartedEntry { departed, memory };
+        self.departed.insert(uid.clone(), entry);
+        uid
+    }
+
     /// Takes the entry out; keeps it as departed where an instance may be left.
     fn vanish(&mut self, policy: &Policy, key: &ObjectKey) -> Option<Uid> {
         let mut entry = self.objects.remove(key)?;
@@ -266,6 +336,35 @@ impl Inner {
 }
 
 impl Entry {
+    fn new(view: &View) -> Self {
+        Self {
+            stored: Arc::new(view.clone()),
+            overlay: None,
+            memory: Memory::default(),
+            full_look_at: Moment::START,
+        }
+    }
+
+    fn newest(&self) -> &View {
+        self.overlay.as_ref().map_or(&self.stored, |o| &o.view)
+    }
+
+    fn is_of_another(&self, view: &View) -> bool {
+        self.stored.object.uid != view.object.uid
+    }
+
+    /// From now on only a live read decides what the newest version is.
+    fn doubt(&mut self) {
+        let view = match &self.overlay {
+            Some(overlay) => Arc::clone(&overlay.view),
+            None => Arc::clone(&self.stored),
+        };
+        self.overlay = Some(Overlay {
+            view,
+            until: Moment::START,
+        });
+    }
+
     fn store(&mut self, policy: &Policy, view: View, arrival: Arrival) {
         match &self.overlay {
             Some(overlay) if is_older(&view, &overlay.view) => {
@@ -282,8 +381,10 @@ impl Entry {
         self.stored = Arc::new(view);
     }
 
+    /// Lets a version stand in for the store, unless the store shows that very version.
     fn lay_over(&mut self, policy: &Policy, view: View, now: Moment) {
-        self.overlay = Some(Overlay {
+        let needed = view.object.version != self.stored.object.version;
+        self.overlay = needed.then(|| Overlay {
             view: Arc::new(view),
             until: now + policy.overlay_valid,
         });

@@ -3,7 +3,9 @@
 mod apply;
 pub mod clouds;
 pub mod cluster;
+pub mod configs;
 pub mod knowledge;
+pub mod kube;
 mod observe;
 mod patch;
 mod record;
@@ -89,7 +91,10 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
         let sight = match self.observe(key).await {
             Ok(Some(sight)) => sight,
             Ok(None) => return Pass::nothing_there(),
-            Err(error) => return Pass::not_read(key, &error),
+            Err(error) => {
+                tracing::warn!(namespace = %key.namespace, name = %key.name, %error, "cannot read the object");
+                return Pass::unseen();
+            }
         };
         let plan = decide(&self.policy, &sight.observed());
         let outcome = self.apply(&sight, &plan).await;
@@ -181,22 +186,21 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
 }
 
 impl Pass {
+    /// The object is there, but which version is the newest cannot be told: the back-off brings the next try.
+    fn unseen() -> Self {
+        Self {
+            requeue: Requeue::Retry(None),
+            action: "none",
+            reason: Reason::Pending,
+            id: None,
+        }
+    }
+
     fn nothing_there() -> Self {
         Self {
             requeue: Requeue::OnChange,
             action: "none",
             reason: Reason::Deleting,
-            id: None,
-        }
-    }
-
-    /// The API server could not be asked; nothing is decided on a version that is in doubt.
-    fn not_read(key: &ObjectKey, error: &ClusterError) -> Self {
-        tracing::warn!(namespace = %key.namespace, name = %key.name, %error, "live read failed");
-        Self {
-            requeue: Requeue::Retry(None),
-            action: "none",
-            reason: Reason::Pending,
             id: None,
         }
     }

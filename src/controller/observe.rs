@@ -72,10 +72,8 @@ impl<P> Sight<P> {
 }
 
 impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
-    /// Observes one object; `None` where there is nothing of that name.
-    ///
-    /// # Errors
-    /// Where only a live read could tell which version to decide on, and it failed.
+    /// Observes one object; `None` where there is nothing of that name. Fails where only a live read could tell
+    /// what to decide on, and none succeeds.
     pub(super) async fn observe(
         &self,
         key: &ObjectKey,
@@ -124,23 +122,30 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
     /// The store's version, the overlay of our own write, or a live read where that overlay is in doubt.
     async fn version_to_decide_on(&self, key: &ObjectKey) -> Result<Option<Known>, ClusterError> {
         let known = self.knowledge.get(key, self.time.now());
-        if known.as_ref().is_some_and(|known| known.doubtful) {
-            self.read_live(key).await?;
-            return Ok(self.knowledge.get(key, self.time.now()));
+        if known.as_ref().is_none_or(|known| !known.doubtful) {
+            return Ok(known);
         }
-        Ok(known)
+        self.read_live(key).await?;
+        Ok(self.knowledge.get(key, self.time.now()))
     }
 
     /// Reads the object past every cache and takes note of what that shows.
     pub(super) async fn read_live(&self, key: &ObjectKey) -> Result<(), ClusterError> {
+        let before = self.knowledge.newest(key);
         let view = self.cluster.live(key).await?;
+        self.accept_live(key, before.as_ref(), view);
+        Ok(())
+    }
+
+    /// Takes note of what a live read, begun when `before` was the newest known, has shown.
+    fn accept_live(&self, key: &ObjectKey, before: Option<&(Uid, String)>, view: Option<View>) {
+        let now = self.time.now();
         let uid = self
             .knowledge
-            .read_live(&self.policy, key, view, self.time.now());
+            .read_live(&self.policy, key, before, view, now);
         if let Some(target) = self.departs(Arc::clone(&key.namespace), uid) {
             self.follow(target);
         }
-        Ok(())
     }
 
     fn resolve(
@@ -221,13 +226,11 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
             sighting: Sighting::unasked(),
             now: self.time.now(),
         };
+        let before = self.knowledge.newest(&key);
         match self.cluster.live(&key).await {
             Ok(Some(view)) if view.object.uid == *uid => {
-                let seen = crate::lifecycle::Arrival::Seen;
-                let other = self.knowledge.arrived(&self.policy, view, seen);
-                if let Some(target) = self.departs(Arc::clone(&key.namespace), other) {
-                    self.follow(target);
-                }
+                self.accept_live(&key, before.as_ref(), Some(view));
+                self.knowledge.forget_departed(uid);
                 self.follow(super::Target::Object(key));
                 return None;
             }

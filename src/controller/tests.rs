@@ -212,7 +212,8 @@ async fn a_refused_create_is_repaired_by_an_edit_under_the_next_incarnation() {
     rig.pass().await;
     rig.cloud.lock().faults = [Fault::Refused(ErrorKind::Invalid)].into();
     let refused = rig.pass().await;
-    assert_eq!(refused.requeue, Requeue::OnChange);
+    let slow = Requeue::Steady(policy().longest_backoff);
+    assert_eq!(refused.requeue, slow, "by itself in the slow round alone");
     assert_eq!(rig.reason("Stalled"), "InvalidRequest");
     let writes = rig.api.writes().len();
     rig.settle().await;

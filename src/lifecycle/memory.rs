@@ -11,12 +11,12 @@ pub use failures::Failure;
 
 use super::object::Object;
 use super::policy::{Planted, Policy};
-use crate::domain::{ErrorKind, Incarnation, Instance, Moment};
+use crate::domain::{ErrorKind, Incarnation, Instance, Moment, ProviderError};
 
 /// What is remembered of one uid.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Memory {
-    /// Seen being added in this term, and no other version since.
+    /// Seen being added in this term without a sign of an intent, and no version since but our own writes.
     born: bool,
     /// A sign of an intent was in some version that we saw, or we sent an intent or a create ourselves.
     sign: bool,
@@ -42,6 +42,8 @@ pub struct Memory {
     raise: bool,
     /// The generation for which the provider refused the create for good.
     refused: Option<i64>,
+    /// That refusal.
+    refusal: Option<ProviderError>,
     /// A refusal of any kind answered the last settling create: it may not have used the key up.
     settled_by_refusal: bool,
     /// In deletion: until when the create in doubt counts as settled.
@@ -80,9 +82,11 @@ impl Memory {
         let new = self.version != object.version;
         if self.version.is_empty() {
             self.born = arrival == Arrival::Added && !object.shows_intent();
-        } else if new {
+        } else if new && arrival != Arrival::OwnWrite {
+            // Our own writes are guarded by the version before: an unbroken chain of them hides nobody else's.
             self.born = false;
         }
+        self.born &= !object.shows_intent();
         // Looks belong to one version: what another writer did in between may have sent a create.
         if new && arrival != Arrival::OwnWrite && !policy.planted(Planted::LooksKept) {
             self.look_before = self.look.take();
@@ -110,6 +114,7 @@ impl Memory {
         self.in_doubt = false;
         self.raise = false;
         self.refused = None;
+        self.refusal = None;
         self.settled_by_refusal = false;
         self.settled_until = None;
         self.blind_until = None;
@@ -241,30 +246,12 @@ impl Memory {
     /// The answer to a create that was meant to settle a doubt in deletion.
     pub fn settle_answered(&mut self, answer: Result<(), ErrorKind>, sent: Moment, life: Duration) {
         let settled = match answer {
-            Ok(()) | Err(ErrorKind::KeyOfDeleted | ErrorKind::KeyReused) => true,
-            Err(
-                ErrorKind::KeyInUse
-                | ErrorKind::Invalid
-                | ErrorKind::QuotaExceeded
-                | ErrorKind::Forbidden,
-            ) => {
-                self.settled_by_refusal = true;
-                true
+            Ok(()) => true,
+            Err(kind) => {
+                let key_used_up = matches!(kind, ErrorKind::KeyOfDeleted | ErrorKind::KeyReused);
+                self.settled_by_refusal |= settles(kind) && !key_used_up;
+                settles(kind)
             }
-            Err(
-                ErrorKind::Unauthorized
-                | ErrorKind::RateLimited
-                | ErrorKind::Conflict
-                | ErrorKind::Expired
-                | ErrorKind::Unavailable
-                | ErrorKind::TimedOut
-                | ErrorKind::Malformed
-                | ErrorKind::NotFound
-                | ErrorKind::EndpointNotAllowed
-                | ErrorKind::NotLeading
-                | ErrorKind::HeldBack
-                | ErrorKind::TooLate,
-            ) => false,
         };
         if settled {
             self.in_doubt = false;
@@ -342,6 +329,11 @@ impl Memory {
     pub fn refused(&self) -> Option<i64> {
         self.refused
     }
+    /// The refusal itself; later failures of looks do not replace it.
+    #[must_use]
+    pub fn refusal(&self) -> Option<&ProviderError> {
+        self.refusal.as_ref()
+    }
     /// Whether a create of ours has an unknown result.
     #[must_use]
     pub fn in_doubt(&self) -> bool {
@@ -351,6 +343,31 @@ impl Memory {
     #[must_use]
     pub fn intended_at(&self) -> Option<Moment> {
         self.intended_at
+    }
+}
+
+/// Whether a failure of the create that settles a doubt in deletion settles it all the same: it shows that the
+/// request before it arrived, or that this one was refused.
+pub(super) fn settles(kind: ErrorKind) -> bool {
+    match kind {
+        ErrorKind::KeyOfDeleted
+        | ErrorKind::KeyReused
+        | ErrorKind::KeyInUse
+        | ErrorKind::Invalid
+        | ErrorKind::QuotaExceeded
+        | ErrorKind::Forbidden => true,
+        ErrorKind::Unauthorized
+        | ErrorKind::RateLimited
+        | ErrorKind::Conflict
+        | ErrorKind::Expired
+        | ErrorKind::Unavailable
+        | ErrorKind::TimedOut
+        | ErrorKind::Malformed
+        | ErrorKind::NotFound
+        | ErrorKind::EndpointNotAllowed
+        | ErrorKind::NotLeading
+        | ErrorKind::HeldBack
+        | ErrorKind::TooLate => false,
     }
 }
 

@@ -243,7 +243,7 @@ fn requeue(policy: &Policy, seen: &Observed<'_>, plan: &Plan, outcome: &Outcome)
         {
             Requeue::Now
         }
-        Outcome::Failed(error) => retry(error),
+        Outcome::Failed(error) => retry(policy, error),
         Outcome::Unwritten => Requeue::Retry(None),
         Outcome::Outdated => Requeue::Now,
         Outcome::Made(instance) if !seen.object.deleting => {
@@ -270,12 +270,14 @@ fn wait(now: Moment, at: Moment) -> Duration {
 
 fn holding(policy: &Policy, seen: &Observed<'_>, reason: Reason) -> Requeue {
     if let super::sighting::Current::Unknown(error) = &seen.sighting.current {
-        return retry(error);
+        return retry(policy, error);
     }
     match seen.config {
         // Wakes by watch when it appears; the slow round is for the watch that sleeps.
         Err(_) => Requeue::Steady(policy.longest_backoff),
-        Ok(_) if seen.memory.refused() == Some(seen.object.generation) => Requeue::OnChange,
+        Ok(_) if seen.memory.refused() == Some(seen.object.generation) => {
+            Requeue::Steady(policy.longest_backoff)
+        }
         Ok(config) => match reason {
             Reason::Paused
             | Reason::BlockedByPause
@@ -312,12 +314,13 @@ fn watch_instance(policy: &Policy, seen: &Observed<'_>, instance: Option<&Instan
 }
 
 /// The wait after a failed call: by back-off, with the floor that its kind asks for.
-fn retry(error: &ProviderError) -> Requeue {
+fn retry(policy: &Policy, error: &ProviderError) -> Requeue {
     const MINUTE: Duration = Duration::from_mins(1);
     let create = error.operation == Operation::Create;
     match error.kind {
-        // Only what a create asks for is the user's to correct.
-        ErrorKind::Invalid if create => Requeue::OnChange,
+        // Only what a create asks for is the user's to correct. No further call is made; the slow round puts right
+        // what somebody does to the status.
+        ErrorKind::Invalid if create => Requeue::Steady(policy.longest_backoff),
         ErrorKind::KeyReused | ErrorKind::KeyOfDeleted if create => Requeue::Now,
         ErrorKind::Invalid => Requeue::Retry(Some(MINUTE)),
         ErrorKind::QuotaExceeded | ErrorKind::Forbidden | ErrorKind::Unauthorized => {

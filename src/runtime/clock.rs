@@ -2,8 +2,7 @@
 
 use crate::domain::time::Moment;
 use jiff::Timestamp;
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// Where time comes from. Decisions take it as a value; only the edges hold a clock.
@@ -15,9 +14,39 @@ pub trait Clock: Send + Sync + 'static {
     fn wall(&self) -> Timestamp;
 }
 
+/// Waits until `clock` says `until`.
+///
+/// Looks up twice a second: tokio's timers stand still while the machine is suspended, the clock does not, and a
+/// deadline that passed meanwhile must be noticed at once. Cancel safe.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is how everybody else waits"
+)]
+pub async fn wait_until(clock: &dyn Clock, until: Moment) {
+    loop {
+        let left = until.since(clock.now());
+        if left.is_zero() {
+            return;
+        }
+        tokio::time::sleep(left.min(LONGEST_SLEEP)).await;
+    }
+}
+
+const LONGEST_SLEEP: Duration = Duration::from_millis(500);
+
 /// The machine's clocks.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
+
+impl<T: Clock + ?Sized> Clock for std::sync::Arc<T> {
+    fn now(&self) -> Moment {
+        self.as_ref().now()
+    }
+
+    fn wall(&self) -> Timestamp {
+        self.as_ref().wall()
+    }
+}
 
 impl Clock for SystemClock {
     /// `CLOCK_BOOTTIME`, because it goes on while the machine is suspended: a leader that slept for an hour
@@ -99,7 +128,6 @@ pub struct TokioClock {
 
 impl TokioClock {
     /// A clock that starts one hour after its start.
-    #[expect(clippy::disallowed_methods, reason = "a clock reads time")]
     pub fn new() -> Self {
         Self {
             start: tokio::time::Instant::now(),

@@ -10,5 +10,10 @@
 
 pub mod clock;
 pub mod failpoint;
+pub mod leader;
+pub mod metrics;
 pub mod queue;
 pub mod schedule;
+pub mod shutdown;
+pub mod watch;
+pub mod workers;

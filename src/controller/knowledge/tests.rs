@@ -78,7 +78,8 @@ fn a_store_that_does_not_catch_up_in_five_seconds_is_doubted() {
     assert!(!version_at(&knowledge, end - std::time::Duration::from_nanos(1)).1);
     assert!(version_at(&knowledge, end).1);
     let live = Some(view(intended(1), "14"));
-    knowledge.read_live(&policy(), &key(), live, end);
+    let before = knowledge.newest(&key());
+    knowledge.read_live(&policy(), &key(), before.as_ref(), live, end);
     assert_eq!(version_at(&knowledge, end), ("14".to_owned(), false));
 }
 
@@ -122,7 +123,8 @@ fn another_uid_under_the_same_name_departs_the_one_before_with_its_memory() {
         "a clean start"
     );
     let live = Some(view(of_uid("u-3", bare()), "30"));
-    let next = knowledge.read_live(&policy(), &key(), live, NOW);
+    let before = knowledge.newest(&key());
+    let next = knowledge.read_live(&policy(), &key(), before.as_ref(), live, NOW);
     assert_eq!(next, Some(Uid::new("u-2")), "a live read shows it as well");
 }
 
@@ -170,7 +172,8 @@ fn a_late_event_of_a_departed_object_brings_its_memory_back() {
     let knowledge = met();
     arrive(&knowledge, intended(1), "11");
     knowledge.remember(&key(), &uid(), |m| m.sending_create(NOW, KEY_LIFE));
-    knowledge.read_live(&policy(), &key(), None, NOW);
+    let before = knowledge.newest(&key());
+    knowledge.read_live(&policy(), &key(), before.as_ref(), None, NOW);
     assert!(knowledge.departed(&uid()).is_some());
     // The watch is behind the live read: it still tells of the object before it tells of its end.
     knowledge.arrived(&policy(), view(bare(), "10"), Arrival::Added);

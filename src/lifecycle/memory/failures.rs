@@ -1,7 +1,7 @@
 //! Failed calls to the provider, counted in a row.
 
 use super::Memory;
-use crate::domain::{Moment, ProviderError};
+use crate::domain::{ErrorKind, Moment, Operation, ProviderError};
 
 /// The last failure of an operation at the provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +23,9 @@ impl Memory {
 
     /// A call to the provider failed.
     pub fn failed(&mut self, error: &ProviderError, now: Moment) {
+        if error.operation == Operation::Create && error.kind == ErrorKind::Invalid {
+            self.refusal = Some(error.clone());
+        }
         let (times, since) = match &self.failure {
             Some(last) if last.error.kind == error.kind => {
                 (last.times.saturating_add(1), last.since)

@@ -43,11 +43,19 @@ fn an_object_is_born_only_where_it_was_seen_being_added_without_a_sign_and_until
         ],
     );
     check(
-        "changed by us",
-        false,
+        "changed by us, unbroken since it was added",
+        true,
         &[
             (new.clone(), Arrival::Added),
             (later.clone(), Arrival::OwnWrite),
+        ],
+    );
+    check(
+        "changed by us to show an intent",
+        false,
+        &[
+            (new.clone(), Arrival::Added),
+            (version(&intended(1), "13"), Arrival::OwnWrite),
         ],
     );
     check(

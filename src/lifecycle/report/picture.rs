@@ -157,6 +157,10 @@ fn provisioned(
         // What was made stays made until it is confirmed lost, whether or not it can be seen.
         _ if object.known().is_some() => Verdict::yes(Reason::Created, words::created(object)),
         (_, Some(error)) => not_created(error),
+        (_, None) if seen.memory.refused() == Some(object.generation) => {
+            let refusal = seen.memory.refusal();
+            refusal.map_or_else(|| not_begun(plan.reason), not_created)
+        }
         (reason, None) => match seen.memory.failure() {
             Some(last) if matches!(plan.action, Action::Hold(_) | Action::NoteAttempt) => {
                 not_created(&last.error)

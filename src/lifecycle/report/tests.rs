@@ -208,7 +208,7 @@ fn a_refused_create_says_what_to_correct_and_waits_for_a_person() {
         &plan,
         &Outcome::Failed(error),
     );
-    assert_eq!(first.requeue, Requeue::OnChange);
+    assert_eq!(first.requeue, Requeue::Steady(policy().longest_backoff));
     let status = first.status.unwrap();
     check(
         &status,
@@ -219,7 +219,7 @@ fn a_refused_create_says_what_to_correct_and_waits_for_a_person() {
     assert_eq!(kstatus(&object, &status), Kstatus::Failed);
     let next = case.pass(&status, &Outcome::Nothing);
     assert_eq!(next.status, Some(status), "nothing is written again");
-    assert_eq!(next.requeue, Requeue::OnChange);
+    assert_eq!(next.requeue, Requeue::Steady(policy().longest_backoff));
 }
 
 #[test]

@@ -82,7 +82,7 @@ fn each_outcome_comes_back_when_it_should() {
     check(
         Action::Create,
         failed(ErrorKind::Invalid),
-        Requeue::OnChange,
+        Requeue::Steady(policy().longest_backoff),
     );
     check(Action::Create, Outcome::Outdated, Requeue::Now);
     check(Action::Create, Outcome::Unwritten, Requeue::Retry(None));

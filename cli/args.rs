@@ -1,0 +1,58 @@
+//! The command line. A verb that is not built has no place here, and so none in the help.
+
+use clap::{Parser, Subcommand};
+
+use crate::env::{down, status, up};
+use crate::output::Color;
+use crate::runtime::embedded::{foreground, supervisor};
+use crate::verbs::{kubectl, mock, version};
+
+/// Virtual machines on Kubernetes: environments to develop in, and the verbs to work with them
+#[derive(Debug, Parser)]
+#[command(name = "vmctl", version, disable_help_subcommand = true, after_help = EXIT_CODES)]
+pub(crate) struct Args {
+    /// When to colour the output
+    #[arg(long, global = true, value_enum, default_value_t = Color::Auto)]
+    pub(crate) color: Color,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const EXIT_CODES: &str = "\
+Exit codes: 0 success, 1 failure, 2 usage, 3 not ready or timed out, 4 not found, 5 conflict or refused for safety,
+6 environment or preflight, 7 API server not reachable, 129/130/143 ended by a signal";
+
+/// One variant per verb, in the order of the help.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Make an environment, or bring it to what it must be
+    Up(Box<up::Args>),
+    /// Remove an environment
+    Down(down::Args),
+    /// Say what of an environment runs
+    Status(status::Args),
+    /// Run kubectl in an environment
+    Kubectl(kubectl::Args),
+    /// Run the mock provider alone
+    Mock(Box<mock::Args>),
+    /// Print versions
+    Version(version::Args),
+    /// Run a control plane in the foreground, for tests
+    #[command(hide = true)]
+    ControlPlane(Box<foreground::Args>),
+    /// Own everything that runs for an environment
+    #[command(hide = true, name = supervisor::SUBCOMMAND)]
+    Supervise(supervisor::Args),
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Args::command().debug_assert();
+    }
+}

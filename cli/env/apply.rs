@@ -1,0 +1,168 @@
+//! Server-side apply that knows whether it would change anything.
+
+use std::time::Duration;
+
+use kube::api::{DynamicObject, Patch, PatchParams};
+use kube::core::{ApiResource, GroupVersionKind};
+use kube::{Api, Client, ResourceExt};
+use serde_json::Value;
+
+use crate::hint::{Exit, Failure, chain};
+
+/// Who owns the fields that we apply.
+const MANAGER: &str = "vmctl";
+/// A call that takes longer has failed.
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// What applying did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Applied {
+    /// It was as wanted already; nothing was written.
+    Unchanged,
+    /// It was not there.
+    Created,
+    /// It was there and differed.
+    Changed,
+}
+
+/// An object could not be applied.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    /// The object does not say what it is.
+    #[error("an object without apiVersion and kind")]
+    Untyped,
+    /// The API server refused or did not answer.
+    #[error("cannot {verb} {object}")]
+    Call {
+        /// What was tried.
+        verb: &'static str,
+        /// On what.
+        object: String,
+        /// Why not.
+        source: Box<kube::Error>,
+    },
+    /// The API server did not answer in time.
+    #[error("cannot {verb} {object}: no answer within {} s", TIMEOUT.as_secs())]
+    Silent {
+        /// What was tried.
+        verb: &'static str,
+        /// On what.
+        object: String,
+    },
+}
+
+impl Error {
+    /// As a failure of a command.
+    pub(crate) fn into_failure(self) -> Failure {
+        let (exit, id) = match &self {
+            Self::Untyped => (Exit::Failure, "VMC-MANIFEST"),
+            Self::Silent { .. } => (Exit::Unreachable, "VMC-API"),
+            Self::Call { source, .. } => match source.as_ref() {
+                kube::Error::Api(status) if status.code == 409 => (Exit::Conflict, "VMC-CONFLICT"),
+                kube::Error::Api(_) => (Exit::Failure, "VMC-REFUSED"),
+                _transport => (Exit::Unreachable, "VMC-API"),
+            },
+        };
+        Failure::new(exit, id, chain(&self))
+    }
+}
+
+/// Makes `wanted` true. A dry run comes first, and only where it shows a difference something is written.
+///
+/// # Errors
+/// The API server refuses or cannot be reached.
+pub(crate) async fn apply(client: &Client, wanted: &DynamicObject) -> Result<Applied, Error> {
+    let api = api(client, wanted)?;
+    let name = wanted.name_any();
+    let label = format!(
+        "{} {name}",
+        wanted
+            .types
+            .as_ref()
+            .map_or("object", |types| types.kind.as_str())
+    );
+    let present = call("get", &label, api.get_opt(&name)).await?;
+    let params = PatchParams::apply(MANAGER).force();
+    if let Some(present) = &present {
+        let dry = call(
+            "check",
+            &label,
+            api.patch(&name, &params.clone().dry_run(), &Patch::Apply(wanted)),
+        )
+        .await?;
+        if same(present, &dry) {
+            return Ok(Applied::Unchanged);
+        }
+    }
+    call(
+        "apply",
+        &label,
+        api.patch(&name, &params, &Patch::Apply(wanted)),
+    )
+    .await?;
+    Ok(if present.is_some() {
+        Applied::Changed
+    } else {
+        Applied::Created
+    })
+}
+
+/// The object as it is now; `None` when it is not there.
+///
+/// # Errors
+/// The API server refuses or cannot be reached.
+pub(crate) async fn read(
+    client: &Client,
+    object: &DynamicObject,
+) -> Result<Option<DynamicObject>, Error> {
+    let name = object.name_any();
+    let label = format!(
+        "{} {name}",
+        object
+            .types
+            .as_ref()
+            .map_or("object", |types| types.kind.as_str())
+    );
+    call("get", &label, api(client, object)?.get_opt(&name)).await
+}
+
+/// The interface for an object by what it says about itself.
+fn api(client: &Client, object: &DynamicObject) -> Result<Api<DynamicObject>, Error> {
+    let types = object.types.as_ref().ok_or(Error::Untyped)?;
+    let kind = GroupVersionKind::try_from(types).map_err(|_| Error::Untyped)?;
+    let resource = ApiResource::from_gvk(&kind);
+    Ok(match object.namespace() {
+        Some(namespace) => Api::namespaced_with(client.clone(), &namespace, &resource),
+        None => Api::all_with(client.clone(), &resource),
+    })
+}
+
+async fn call<T>(
+    verb: &'static str,
+    object: &str,
+    call: impl Future<Output = kube::Result<T>>,
+) -> Result<T, Error> {
+    match tokio::time::timeout(TIMEOUT, call).await {
+        Ok(answer) => answer.map_err(|source| Error::Call {
+            verb,
+            object: object.to_owned(),
+            source: Box::new(source),
+        }),
+        Err(_elapsed) => Err(Error::Silent {
+            verb,
+            object: object.to_owned(),
+        }),
+    }
+}
+
+/// Whether a dry run left everything as it is; who owns which field does not count.
+fn same(present: &DynamicObject, dry: &DynamicObject) -> bool {
+    let stripped = |object: &DynamicObject| {
+        let mut object = object.clone();
+        object.metadata.managed_fields = None;
+        object.metadata.resource_version = None;
+        object.metadata.generation = None;
+        serde_json::to_value(&object).unwrap_or(Value::Null)
+    };
+    stripped(present) == stripped(dry)
+}

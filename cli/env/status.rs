@@ -1,0 +1,150 @@
+//! `vmctl status`: what of an environment runs, by looking.
+
+use std::fmt::Write;
+
+use serde_json::json;
+
+use super::report::Format;
+use super::state::{ChildState, Phase, State};
+use super::{Environment, Selection};
+use crate::hint::{Exit, Failure};
+use crate::output;
+use crate::runtime::embedded::plane;
+
+/// Options of `vmctl status`.
+#[derive(Debug, clap::Args)]
+#[group(id = "status")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    selection: Selection,
+    /// Form of the output
+    #[arg(short, long, value_enum, default_value_t = Format::Text)]
+    output: Format,
+}
+
+/// Says how an environment is.
+///
+/// # Errors
+/// [`Exit::NotFound`] when there is none, [`Exit::NotReady`] when something of it does not run.
+pub(crate) async fn run(args: Args) -> Result<(), Failure> {
+    let environment = Environment::at(&args.selection.name)?;
+    let name = environment.name();
+    let up = format!("vmctl up --env {name}");
+    if !environment.dir().is_dir() {
+        return Err(Failure::new(
+            Exit::NotFound,
+            "VMC-NO-ENVIRONMENT",
+            format!("there is no environment {name}"),
+        )
+        .fix(up));
+    }
+    let lack = match environment.running()? {
+        None => Some("the supervisor does not run".to_owned()),
+        Some(state) => lack(&environment, &state).await,
+    };
+    let state = environment.state()?;
+    match args.output {
+        Format::Json => {
+            let status = json!({ "version": 1, "environment": name.as_str(), "ready": lack.is_none(), "lack": lack,
+                "kubeconfig": environment.kubeconfig(), "state": state });
+            output::data(&status.to_string())?;
+        }
+        Format::Text => output::data(&text(&environment, state.as_ref(), lack.as_deref()))?,
+    }
+    match lack {
+        None => Ok(()),
+        Some(lack) => {
+            let failure = Failure::new(
+                Exit::NotReady,
+                "VMC-NOT-READY",
+                format!("environment {name} is not ready: {lack}"),
+            );
+            Err(failure.fix(up))
+        }
+    }
+}
+
+/// What a running environment lacks; `None` when it is ready.
+async fn lack(environment: &Environment, state: &State) -> Option<String> {
+    match state.phase {
+        Phase::Running => {}
+        Phase::Starting => return Some("the control plane is being started".to_owned()),
+        Phase::Restarting => return Some("the control plane is being started again".to_owned()),
+        Phase::Failed => return Some("the control plane could not be started".to_owned()),
+    }
+    let dead = state.children.iter().find(|child| !is_alive(child));
+    if let Some(child) = dead {
+        return Some(format!("{} does not run", child.name));
+    }
+    match environment.client().await {
+        Err(failure) => Some(failure.cause),
+        Ok(client) => plane::not_ready(&client)
+            .await
+            .map(|lack| format!("the API server lacks {lack}")),
+    }
+}
+
+fn is_alive(child: &ChildState) -> bool {
+    child
+        .process
+        .as_ref()
+        .is_some_and(crate::runtime::embedded::identity::Identity::is_alive)
+}
+
+fn text(environment: &Environment, state: Option<&State>, lack: Option<&str>) -> String {
+    let mut text = format!(
+        "environment {}: {}\n",
+        environment.name(),
+        lack.unwrap_or("ready")
+    );
+    let _ = writeln!(text, "kubeconfig   {}", environment.kubeconfig().display());
+    let Some(state) = state else {
+        return text.trim_end().to_owned();
+    };
+    let _ = writeln!(
+        text,
+        "API server   {} ({})",
+        state.server.as_deref().unwrap_or("-"),
+        state.kubernetes
+    );
+    if let Some(mock) = &state.mock {
+        let _ = writeln!(
+            text,
+            "mock cloud   {} (admin {})",
+            mock.endpoint, mock.admin
+        );
+    }
+    if let Some(operator) = &state.operator {
+        let _ = writeln!(
+            text,
+            "operator     {} (health {})",
+            operator.metrics, operator.health
+        );
+    }
+    text.push_str(&processes(state));
+    text.trim_end().to_owned()
+}
+
+/// One line per process.
+fn processes(state: &State) -> String {
+    let supervisor = ChildState {
+        name: "supervisor".to_owned(),
+        process: Some(state.supervisor.clone()),
+        restarts: 0,
+        last_end: None,
+    };
+    let mut text = format!("{:<26} {:>8}  state  restarts\n", "process", "pid");
+    for child in std::iter::once(&supervisor).chain(&state.children) {
+        let process = child.process.as_ref();
+        let pid = process.map_or("-".to_owned(), |process| process.pid.to_string());
+        let alive = if is_alive(child) { "runs" } else { "dead" };
+        let last = child.last_end.as_ref();
+        let end = last.map_or(String::new(), |end| format!(" (last: {end})"));
+        let _ = writeln!(
+            text,
+            "{:<26} {pid:>8}  {alive:<6} {}{end}",
+            child.name, child.restarts
+        );
+    }
+    text
+}

@@ -1,0 +1,107 @@
+//! Data goes to stdout, talk to stderr; a reader that has gone is an outcome, never a panic.
+
+use std::io::{ErrorKind, Write};
+
+use anstyle::{AnsiColor, Style};
+
+use crate::hint::Failure;
+
+/// When output is coloured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Color {
+    /// On a terminal, unless `NO_COLOR` is set.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// Sets the colour choice for both streams; the flag is stronger than the environment.
+pub(crate) fn choose_color(color: Color) {
+    let choice = match color {
+        Color::Auto => anstream::ColorChoice::Auto,
+        Color::Always => anstream::ColorChoice::Always,
+        Color::Never => anstream::ColorChoice::Never,
+    };
+    choice.write_global();
+}
+
+/// Prints one line of data on stdout.
+///
+/// # Errors
+/// [`Failure::closed_pipe`] when nobody reads any more; any other write error as a failure.
+pub(crate) fn data(line: &str) -> Result<(), Failure> {
+    let mut stdout = anstream::stdout().lock();
+    let written = writeln!(stdout, "{line}").and_then(|()| stdout.flush());
+    written.map_err(|error| match error.kind() {
+        ErrorKind::BrokenPipe => Failure::closed_pipe(),
+        _other => Failure::new(
+            crate::hint::Exit::Failure,
+            "VMC-STDOUT",
+            format!("cannot write to stdout: {error}"),
+        ),
+    })
+}
+
+/// Text of others (servers, programs) without control characters, so that it cannot drive the terminal.
+pub(crate) fn clean(text: &str) -> String {
+    text.chars()
+        .map(|c| {
+            if c == '\n' || c == '\t' || !c.is_control() {
+                c
+            } else {
+                '\u{fffd}'
+            }
+        })
+        .collect()
+}
+
+/// The voice on stderr. Quiet keeps everything to itself but failures.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Talk {
+    quiet: bool,
+}
+
+impl Talk {
+    /// A voice, or its silence.
+    pub(crate) fn new(quiet: bool) -> Self {
+        Self { quiet }
+    }
+
+    /// One line of our own with colours in it; the stream drops them where they are not wanted.
+    pub(crate) fn styled(&self, text: &str) {
+        if !self.quiet {
+            let _ = writeln!(anstream::stderr().lock(), "{text}");
+        }
+    }
+
+    /// One line for people. A closed stderr is ignored: there is nobody to tell.
+    pub(crate) fn line(&self, text: &str) {
+        if !self.quiet {
+            let _ = writeln!(anstream::stderr().lock(), "{}", clean(text));
+        }
+    }
+}
+
+/// Prints a failure: cause, evidence, what to do.
+pub(crate) fn failure(failure: &Failure) {
+    let red = Style::new().bold().fg_color(Some(AnsiColor::Red.into()));
+    let dim = Style::new().dimmed();
+    let bold = Style::new().bold();
+    let mut stderr = anstream::stderr().lock();
+    let _ = writeln!(
+        stderr,
+        "{red}error{red:#} [{}]: {}",
+        failure.id,
+        clean(&failure.cause)
+    );
+    let skip = failure.evidence.len().saturating_sub(20);
+    for line in failure.evidence.iter().skip(skip) {
+        let _ = writeln!(stderr, "  {dim}| {}{dim:#}", clean(line.trim_end()));
+    }
+    if let Some(fix) = &failure.fix {
+        let _ = writeln!(stderr, "{bold}what to do{bold:#}: {}", clean(fix));
+    }
+}

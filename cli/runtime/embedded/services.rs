@@ -1,0 +1,133 @@
+//! What runs beside the control plane: the mock provider and the operator, both of them this very program.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::child::{self, Program};
+use super::kept::Kept;
+use super::ports;
+use crate::env::state::{MockState, OperatorState};
+use crate::files;
+
+/// A service could not be started.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    /// No free port was found.
+    #[error("found no free loopback port")]
+    Ports,
+    /// A file could not be written.
+    #[error(transparent)]
+    File(#[from] files::Error),
+    /// The kernel gave no random bytes.
+    #[error("the system gives no random numbers")]
+    Random,
+    /// The process could not be started.
+    #[error(transparent)]
+    Child(#[from] child::Error),
+}
+
+/// A pair of ports, kept over restarts of the supervisor while they are free.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Pair {
+    first: u16,
+    second: u16,
+}
+
+impl Pair {
+    fn choose(file: &Path) -> Result<Self, Error> {
+        let saved =
+            files::read_optional(file)?.and_then(|text| serde_json::from_str::<Self>(&text).ok());
+        if let Some(saved) =
+            saved.filter(|pair| ports::is_free(pair.first) && ports::is_free(pair.second))
+        {
+            return Ok(saved);
+        }
+        let pick = || ports::pick().ok_or(Error::Ports);
+        let pair = Self {
+            first: pick()?,
+            second: pick()?,
+        };
+        files::write_private(file, &serde_json::to_vec(&pair).unwrap_or_default())?;
+        Ok(pair)
+    }
+
+    fn addresses(self) -> [SocketAddr; 2] {
+        [self.first, self.second].map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
+    }
+}
+
+/// The file with the key that the mock provider asks for, one `ACCOUNT=KEY`.
+pub(crate) fn mock_keys(dir: &Path) -> PathBuf {
+    dir.join("mock").join("api-keys")
+}
+
+/// Starts the mock provider. Its key is random, one per environment, and reaches it by a file.
+///
+/// # Errors
+/// A file or the process fails.
+pub(crate) fn start_mock(dir: &Path) -> Result<(Kept, MockState), Error> {
+    let own = dir.join("mock");
+    files::private_dir(&own)?;
+    if !mock_keys(dir).exists() {
+        files::write_private(
+            &mock_keys(dir),
+            format!("development={}\n", random_key()?).as_bytes(),
+        )?;
+    }
+    let [api, admin] = Pair::choose(&own.join("ports.json"))?.addresses();
+    let args = vec![
+        "mock".into(),
+        format!("--listen={api}").into(),
+        format!("--admin-listen={admin}").into(),
+        "--api-key-file".into(),
+        mock_keys(dir).into(),
+        "--data-file".into(),
+        own.join("cloud.json").into(),
+    ];
+    let kept = Kept::start(Program::ourselves("mock-provider", args), dir)?;
+    Ok((
+        kept,
+        MockState {
+            endpoint: format!("http://{api}"),
+            admin: format!("http://{admin}"),
+        },
+    ))
+}
+
+fn random_key() -> Result<String, Error> {
+    let mut bytes = [0; 32];
+    let random = ring::rand::SystemRandom::new();
+    ring::rand::SecureRandom::fill(&random, &mut bytes).map_err(|_unspecified| Error::Random)?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// Starts the operator with the rights of its own ServiceAccount, never the administrator's.
+///
+/// # Errors
+/// A file or the process fails.
+pub(crate) fn start_operator(
+    dir: &Path,
+    kubeconfig: &Path,
+) -> Result<(Kept, OperatorState), Error> {
+    let [metrics, health] = Pair::choose(&dir.join("operator").join("ports.json"))?.addresses();
+    let mut args = vec!["operator".into(), "--kubeconfig".into(), kubeconfig.into()];
+    let flags = [
+        "--leader-elect-namespace=vmoperator-system".to_owned(),
+        format!("--metrics-bind-address={metrics}"),
+        format!("--health-probe-bind-address={health}"),
+        "--allow-http".to_owned(),
+        "--endpoint-allow=127.0.0.0/8".to_owned(),
+        "--log-format=json".to_owned(),
+    ];
+    args.extend(flags.map(Into::into));
+    let kept = Kept::start(Program::ourselves("operator", args), dir)?;
+    Ok((
+        kept,
+        OperatorState {
+            metrics: format!("http://{metrics}/metrics"),
+            health: format!("http://{health}"),
+        },
+    ))
+}

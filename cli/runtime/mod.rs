@@ -1,0 +1,3 @@
+//! Where an environment runs.
+
+pub(crate) mod embedded;

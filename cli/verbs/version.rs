@@ -1,0 +1,43 @@
+//! `vmctl version`.
+
+use serde_json::json;
+
+use crate::env::report::Format;
+use crate::env::{Environment, Selection};
+use crate::hint::Failure;
+use crate::output;
+
+/// Options of `vmctl version`.
+#[derive(Debug, clap::Args)]
+#[group(id = "version")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    selection: Selection,
+    /// Form of the output
+    #[arg(short, long, value_enum, default_value_t = Format::Text)]
+    output: Format,
+}
+
+/// Prints our version and, where the environment is up, that of its API server. No server is asked.
+///
+/// # Errors
+/// Nobody reads stdout any more.
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    // The version must also be known where the environment is damaged.
+    let state = Environment::at(&args.selection.name)
+        .and_then(|environment| environment.running())
+        .unwrap_or_default();
+    let kubernetes = state.map(|state| state.kubernetes);
+    let vmctl = env!("CARGO_PKG_VERSION");
+    match args.output {
+        Format::Json => {
+            output::data(&json!({ "vmctl": vmctl, "kubernetes": kubernetes }).to_string())
+        }
+        Format::Text => {
+            output::data(&format!("vmctl {vmctl}"))?;
+            kubernetes.map_or(Ok(()), |version| {
+                output::data(&format!("Kubernetes {version} ({})", args.selection.name))
+            })
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! The status of a ProviderConfig. No time and no counter in it moves while nothing happens.
+
+use jiff::Timestamp;
+
+use crate::api::condition::{self, ConditionStatus, ConditionType, Wanted};
+use crate::api::provider_config::{CapabilitiesStatus, ProviderConfigStatus};
+use crate::domain::{Capabilities, ErrorKind, Reason};
+use crate::lifecycle::{Config, ConfigProblem};
+
+/// What a check came to, as the status should show it.
+pub(super) fn status(
+    old: &ProviderConfigStatus,
+    result: Result<&Config, &ConfigProblem>,
+    endpoint: &str,
+    users: usize,
+    generation: Option<i64>,
+    wall: Timestamp,
+) -> ProviderConfigStatus {
+    let wanted = match result {
+        Ok(config) => usable(&config.capabilities),
+        Err(problem) => unusable(problem),
+    };
+    let mut new = old.clone();
+    new.conditions = condition::merge(&old.conditions, &wanted, generation, wall);
+    new.observed_generation = generation;
+    new.virtual_machines = u32::try_from(users).ok();
+    if let Ok(config) = result {
+        new.capabilities = Some(shown(&config.capabilities));
+        new.account.clone_from(&config.capabilities.account);
+        new.endpoint = Some(endpoint.to_owned());
+    }
+    new
+}
+
+fn usable(capabilities: &Capabilities) -> Vec<Wanted> {
+    let safe = if capabilities.safe_create() {
+        yes(
+            ConditionType::SafeCreate,
+            Reason::SafeCreateSupported,
+            "the provider honours idempotency keys and lists VMs by owner",
+        )
+    } else {
+        no(
+            ConditionType::SafeCreate,
+            Reason::SafeCreateUnsupported,
+            "the provider offers no idempotency keys or no list of VMs: a create cannot be repeated safely",
+        )
+    };
+    vec![
+        yes(
+            ConditionType::Ready,
+            Reason::Usable,
+            "the provider answers and accepts the API key",
+        ),
+        yes(
+            ConditionType::Reachable,
+            Reason::Reachable,
+            "the provider answers",
+        ),
+        yes(
+            ConditionType::Authenticated,
+            Reason::Accepted,
+            "the provider accepts the API key",
+        ),
+        safe,
+    ]
+}
+
+fn unusable(problem: &ConfigProblem) -> Vec<Wanted> {
+    let message = problem.message.as_str();
+    let ready = no(ConditionType::Ready, problem.reason, message);
+    let unknown = |kind| Wanted {
+        kind,
+        status: ConditionStatus::Unknown,
+        reason: Reason::Pending.to_string(),
+        message: "the provider has not been asked".to_owned(),
+    };
+    let answered = yes(
+        ConditionType::Reachable,
+        Reason::Reachable,
+        "the provider answers",
+    );
+    let (reachable, authenticated) = match problem.error.as_ref().map(|error| error.kind) {
+        None => (
+            unknown(ConditionType::Reachable),
+            unknown(ConditionType::Authenticated),
+        ),
+        Some(ErrorKind::Unauthorized | ErrorKind::Forbidden) => (
+            answered,
+            no(ConditionType::Authenticated, problem.reason, message),
+        ),
+        Some(ErrorKind::RateLimited) => (answered, unknown(ConditionType::Authenticated)),
+        Some(_) => (
+            no(ConditionType::Reachable, problem.reason, message),
+            unknown(ConditionType::Authenticated),
+        ),
+    };
+    vec![ready, reachable, authenticated]
+}
+
+fn yes(kind: ConditionType, reason: Reason, message: &str) -> Wanted {
+    wanted(kind, ConditionStatus::True, reason, message)
+}
+
+fn no(kind: ConditionType, reason: Reason, message: &str) -> Wanted {
+    wanted(kind, ConditionStatus::False, reason, message)
+}
+
+fn wanted(kind: ConditionType, status: ConditionStatus, reason: Reason, message: &str) -> Wanted {
+    Wanted {
+        kind,
+        status,
+        reason: reason.to_string(),
+        message: message.to_owned(),
+    }
+}
+
+fn shown(capabilities: &Capabilities) -> CapabilitiesStatus {
+    CapabilitiesStatus {
+        list: capabilities.list,
+        tag_filter: capabilities.tag_filter,
+        list_lag_seconds: u32::try_from(capabilities.list_lag.as_secs()).unwrap_or(u32::MAX),
+        changes: capabilities.changes,
+        idempotency_key_ttl_seconds: capabilities.key_lifetime.map(|life| life.as_secs()),
+        delete_is_async: capabilities.delete_is_async,
+        ..CapabilitiesStatus::default()
+    }
+}

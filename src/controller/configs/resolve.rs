@@ -1,0 +1,136 @@
+//! From a ProviderConfig and its Secret to a provider that can be called.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Secret;
+
+use super::{Checked, MadeOf, problem};
+use crate::api::ProviderConfig;
+use crate::domain::{Capabilities, ObjectKey, ProviderError, Reason};
+use crate::lifecycle::decide::reason_of;
+use crate::lifecycle::{Config, ConfigProblem};
+use crate::provider::Provider;
+
+/// Builds clients. Given from outside, because limits and metrics are shared by all of them.
+pub trait Connect: Send + Sync + 'static {
+    /// The client.
+    type Cloud: Provider;
+
+    /// Builds a client; nothing is sent.
+    ///
+    /// # Errors
+    /// Which part of the ProviderConfig or Secret cannot be used.
+    fn connect(&self, connection: Connection<'_>) -> Result<Self::Cloud, ConfigProblem>;
+
+    /// The ProviderConfig is gone: nothing of it needs to be kept.
+    fn forget(&self, key: &ObjectKey);
+}
+
+/// What a client is built from.
+pub struct Connection<'a> {
+    /// Which ProviderConfig; limits are shared by all clients that it ever has.
+    pub key: &'a ObjectKey,
+    /// The ProviderConfig.
+    pub config: &'a ProviderConfig,
+    /// The API key, as the Secret holds it; `None` where no Secret is named.
+    pub api_key: Option<Vec<u8>>,
+}
+
+/// Checks a ProviderConfig: is the Secret there, can a client be built, does the provider accept it?
+pub(super) async fn check<N: Connect>(
+    connect: &N,
+    key: &ObjectKey,
+    config: &ProviderConfig,
+    secret: Option<&Secret>,
+    before: Option<Checked<N::Cloud>>,
+) -> Result<Checked<N::Cloud>, ConfigProblem> {
+    let api_key = api_key(config, secret)?;
+    let made_of = MadeOf {
+        uid: config.metadata.uid.clone().unwrap_or_default(),
+        generation: config.metadata.generation.unwrap_or_default(),
+        secret: secret.map(|secret| {
+            let meta = &secret.metadata;
+            let version = meta.resource_version.clone().unwrap_or_default();
+            (meta.uid.clone().unwrap_or_default(), version)
+        }),
+    };
+    let cloud = match before.filter(|before| before.made_of == made_of) {
+        Some(before) => before.cloud,
+        None => Arc::new(connect.connect(Connection {
+            key,
+            config,
+            api_key,
+        })?),
+    };
+    // Doubles as the neutral probe: only credentials that were accepted by a read are ever used to create.
+    let capabilities = cloud.capabilities().await.map_err(|e| refused(&e))?;
+    Ok(Checked {
+        config: config_of(key, config, capabilities),
+        cloud,
+        made_of,
+    })
+}
+
+fn config_of(key: &ObjectKey, config: &ProviderConfig, capabilities: Capabilities) -> Config {
+    Config {
+        name: key.name.to_string(),
+        terminating: false,
+        protected: false,
+        paused: false,
+        timeout: Duration::from_secs(u64::from(config.spec.timeout_seconds)),
+        poll: Duration::from_secs(u64::from(config.spec.poll_interval_seconds)),
+        capabilities,
+    }
+}
+
+fn api_key(
+    config: &ProviderConfig,
+    secret: Option<&Secret>,
+) -> Result<Option<Vec<u8>>, ConfigProblem> {
+    let Some(reference) = &config.spec.secret_ref else {
+        return Ok(None);
+    };
+    let (name, entry) = (&reference.name, &reference.key);
+    let Some(secret) = secret else {
+        return Err(problem(
+            Reason::SecretNotFound,
+            format!("there is no Secret {name:?} in this namespace; create it with key {entry:?}"),
+        ));
+    };
+    let data = secret.data.as_ref().and_then(|data| data.get(entry));
+    match data {
+        Some(value) => Ok(Some(value.0.clone())),
+        None => Err(problem(
+            Reason::SecretKeyMissing,
+            format!("Secret {name:?} has no key {entry:?}; put the API key there"),
+        )),
+    }
+}
+
+fn refused(error: &ProviderError) -> ConfigProblem {
+    let what = match reason_of(error) {
+        Reason::CredentialsRejected => {
+            "the provider does not accept the API key; put a valid one into the Secret"
+        }
+        Reason::Forbidden => "the API key does not allow reading; give it the right to",
+        Reason::EndpointNotAllowed => {
+            "the endpoint is not one that this operator may talk to; see --endpoint-allow"
+        }
+        Reason::RateLimited => "the provider answers that there are too many requests",
+        Reason::MalformedAnswer => {
+            "the answer of the endpoint cannot be understood; check that it is a provider's API"
+        }
+        _ => "the provider cannot be reached or fails; it is tried again",
+    };
+    let evidence = match (error.status, error.code.as_deref()) {
+        (Some(status), Some(code)) => format!(" (HTTP {status}, {code})"),
+        (Some(status), None) => format!(" (HTTP {status})"),
+        (None, _) => format!(" ({})", error.kind.label()),
+    };
+    ConfigProblem {
+        reason: reason_of(error),
+        message: format!("{what}{evidence}"),
+        error: Some(error.clone()),
+    }
+}

@@ -1,0 +1,224 @@
+//! The loop over ProviderConfigs and the Secrets that they name, wired: watches → queue → workers.
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Secret;
+use kube::Api;
+use kube::core::PartialObjectMeta;
+use tracing::Span;
+
+use super::connect::{Cloud, HttpConnect};
+use super::machines::{Machines, outcome};
+use super::{Parts, Task};
+use crate::api::{ANNOTATION_PREFIX, IN_USE_FINALIZER, ProviderConfig};
+use crate::controller::View;
+use crate::controller::configs::{ConfigBook, ConfigReconciler, ConfigTarget};
+use crate::domain::ObjectKey;
+use crate::runtime::queue::WorkQueue;
+use crate::runtime::schedule::{Job, Lane, Options as Waits, Tenant};
+use crate::runtime::watch::{Event, Listener, Options as Watching, Wake, Watch, Watched};
+use crate::runtime::workers::{Options, Pass, Reconcile, Workers};
+use crate::telemetry::health::Checks;
+
+/// The loop's name in metrics.
+const NAME: &str = "providerconfig";
+/// Longest pass (3 min): a probe may take two minutes.
+const PASS_LIMIT: Duration = Duration::from_mins(3);
+/// ProviderConfigs looked at at the same time: there are few, and one slow provider must not hold up the others.
+const CONCURRENCY: NonZeroUsize = NonZeroUsize::MIN.saturating_add(3);
+
+impl Tenant for ConfigTarget {
+    fn tenant(&self) -> &str {
+        match self {
+            Self::Config(key) | Self::Secret(key) => &key.namespace,
+        }
+    }
+}
+
+/// Queue and loop of ProviderConfigs.
+#[derive(Clone)]
+pub(super) struct Configs {
+    reconciler: Arc<ConfigReconciler<HttpConnect>>,
+    book: Arc<ConfigBook<Cloud>>,
+    queue: WorkQueue<ConfigTarget>,
+}
+
+impl Configs {
+    pub(super) fn new(parts: &Parts, machines: &Machines) -> Self {
+        let queue = WorkQueue::new(
+            Waits::default(),
+            fastrand::Rng::new(),
+            Arc::clone(&parts.clock),
+            parts.queues.observer(NAME),
+        );
+        parts.queues.watch(NAME, &queue);
+        let connect = HttpConnect::new(
+            parts.settings.guard(),
+            parts.term.clone(),
+            parts.provider.clone(),
+            Arc::clone(&parts.clock),
+        );
+        let reconciler = ConfigReconciler {
+            cluster: parts.cluster.clone(),
+            connect,
+            book: Arc::clone(&parts.book),
+            wakes: Arc::new(machines.clone()),
+            clock: Arc::clone(&parts.clock),
+        };
+        Self {
+            reconciler: Arc::new(reconciler),
+            book: Arc::clone(&parts.book),
+            queue,
+        }
+    }
+
+    /// A VirtualMachine went: a ProviderConfig that waits for that may go now.
+    pub(super) fn user_went(&self, view: &View) {
+        let object = &view.object;
+        let key = ObjectKey::new(
+            Arc::clone(&object.key.namespace),
+            object.provider_ref.as_str(),
+        );
+        if self.book.is_going(&key) {
+            self.queue.add(ConfigTarget::Config(key), Lane::High);
+        }
+    }
+
+    pub(super) fn watches(&self, parts: &Parts, ready: &Checks) -> Vec<Task> {
+        let configs = Watch::<ProviderConfig, _>::new(
+            Api::all(parts.client.clone()),
+            Watching::default(),
+            ConfigListener(self.clone()),
+            Arc::clone(&parts.clock),
+            fastrand::Rng::new(),
+            parts.watches.clone(),
+        );
+        let secrets = Watch::<PartialObjectMeta<Secret>, _>::new(
+            Api::all(parts.client.clone()),
+            Watching::default(),
+            SecretListener(self.clone()),
+            Arc::clone(&parts.clock),
+            fastrand::Rng::new(),
+            parts.watches.clone(),
+        );
+        parts.watches.watch(secrets.status());
+        let status = configs.status();
+        parts.watches.watch(Arc::clone(&status));
+        ready.add("providerconfigs-listed", move || {
+            status
+                .is_listed()
+                .then_some(())
+                .ok_or_else(|| "not yet".to_owned())
+        });
+        vec![Box::pin(configs.run()), Box::pin(secrets.run())]
+    }
+
+    pub(super) fn start(&self, parts: &Parts) -> Workers<ConfigTarget> {
+        Workers::start(
+            self.queue.clone(),
+            Options {
+                concurrency: CONCURRENCY,
+                pass_limit: PASS_LIMIT,
+            },
+            Arc::new(self.clone()),
+            Arc::clone(&parts.clock),
+            parts.passes.observer(NAME, CONCURRENCY),
+        )
+    }
+}
+
+impl Reconcile<ConfigTarget> for Configs {
+    fn span(&self, job: &Job<ConfigTarget>, pass: u64) -> Span {
+        match &job.key {
+            ConfigTarget::Config(key) => tracing::info_span!(
+                "pass", kind = "ProviderConfig", namespace = %key.namespace, name = %key.name, pass
+            ),
+            ConfigTarget::Secret(key) => tracing::info_span!(
+                "pass", kind = "Secret", namespace = %key.namespace, name = %key.name, pass
+            ),
+        }
+    }
+
+    async fn reconcile(&self, job: &Job<ConfigTarget>) -> Pass {
+        let pass = self.reconciler.reconcile(&job.key).await;
+        Pass {
+            outcome: outcome(pass.requeue),
+            summary: pass.summary,
+            changed: false,
+        }
+    }
+}
+
+struct ConfigListener(Configs);
+
+impl Listener<ProviderConfig> for ConfigListener {
+    fn fingerprint(&self, object: &ProviderConfig) -> u64 {
+        Watched {
+            finalizer: IN_USE_FINALIZER,
+            annotation_prefix: ANNOTATION_PREFIX,
+            labels: &[],
+        }
+        .fingerprint(&object.metadata)
+    }
+
+    fn on_event(&self, event: Event<ProviderConfig>) {
+        let Self(configs) = self;
+        match event {
+            Event::Created(object) | Event::Added(object) | Event::Changed { new: object, .. } => {
+                if let Some(config) = object.sound() {
+                    configs.book.arrived(config.as_ref().clone());
+                }
+            }
+            Event::Removed(object) => {
+                configs.book.vanished(&object.key());
+                let spec = object
+                    .sound()
+                    .and_then(|config| config.spec.secret_ref.clone());
+                if let Some(reference) = spec {
+                    let key = ObjectKey::new(object.key().namespace, reference.name);
+                    configs.queue.add(ConfigTarget::Secret(key), Lane::High);
+                }
+            }
+            Event::Listed => configs.book.listed(),
+        }
+    }
+
+    fn wake(&self, key: &ObjectKey, _why: Wake) {
+        self.0.queue.cut_short(ConfigTarget::Config(key.clone()));
+    }
+}
+
+/// Metadata of Secrets: what one of them holds is read by the pass that needs it.
+struct SecretListener(Configs);
+
+impl Listener<PartialObjectMeta<Secret>> for SecretListener {
+    fn prune(&self, object: &mut PartialObjectMeta<Secret>) {
+        object.metadata.annotations = None;
+        object.metadata.labels = None;
+    }
+
+    fn fingerprint(&self, object: &PartialObjectMeta<Secret>) -> u64 {
+        // Every version counts: a Secret has no generation, and its data are not watched.
+        use std::hash::{DefaultHasher, Hash, Hasher};
+        let mut hasher = DefaultHasher::new();
+        object.metadata.resource_version.hash(&mut hasher);
+        hasher.finish()
+    }
+
+    fn on_event(&self, _event: Event<PartialObjectMeta<Secret>>) {}
+
+    fn wake(&self, key: &ObjectKey, why: Wake) {
+        let Self(configs) = self;
+        for (config, _) in configs.book.users_of_secret(key) {
+            configs.queue.cut_short(ConfigTarget::Config(config));
+        }
+        // Only what carries our finalizer, or once did, is worth a read; the pass itself finds out.
+        if why == Wake::Changed && configs.book.has_listed() {
+            configs
+                .queue
+                .add(ConfigTarget::Secret(key.clone()), Lane::Low);
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Metrics that are counted at each scrape from what the operator knows.
+
+use std::fmt;
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::registry::Registry;
+
+use super::machines::Machines;
+use crate::api::Phase;
+
+/// Every phase: a series each, whether or not a VM is in it, so that their number never changes.
+const PHASES: [Phase; 11] = [
+    Phase::Pending,
+    Phase::Provisioning,
+    Phase::Starting,
+    Phase::Running,
+    Phase::Stopping,
+    Phase::Stopped,
+    Phase::Resizing,
+    Phase::Deleting,
+    Phase::Failed,
+    Phase::Lost,
+    Phase::Unknown,
+];
+
+struct Phases(Machines);
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Label {
+    phase: String,
+}
+
+/// Registers the metrics; once per process.
+pub(super) fn register(registry: &mut Registry, machines: &Machines) {
+    registry.register_collector(Box::new(Phases(machines.clone())));
+}
+
+impl fmt::Debug for Phases {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Phases")
+    }
+}
+
+impl Collector for Phases {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        let counts: std::collections::HashMap<_, _> = self.0.phases().collect();
+        let mut metric = encoder.encode_descriptor(
+            "vmoperator_virtual_machines",
+            "VirtualMachines by phase",
+            None,
+            MetricType::Gauge,
+        )?;
+        for phase in PHASES {
+            // Without a status yet, nothing was asked of the provider: pending.
+            let mut count = counts.get(&Some(phase)).copied().unwrap_or_default();
+            if phase == Phase::Pending {
+                count += counts.get(&None).copied().unwrap_or_default();
+            }
+            let label = Label {
+                phase: format!("{phase:?}"),
+            };
+            let gauge = ConstGauge::new(i64::try_from(count).unwrap_or(i64::MAX));
+            gauge.encode(metric.encode_family(&label)?)?;
+        }
+        Ok(())
+    }
+}

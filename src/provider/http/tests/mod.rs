@@ -1,0 +1,9 @@
+//! The client against servers that answer byte for byte what a test says.
+
+mod bounds;
+mod build;
+mod calls;
+mod lists;
+mod malformed;
+mod table;
+mod tls;

@@ -1,0 +1,21 @@
+//! A deterministic world in one thread that drives the production loop: two processes, an API server, a cloud,
+//! users and an adversarial network, all chosen by a seed.
+//!
+//! ```text
+//! cargo test --lib simulation                                  a default number of seeds, the corpus, planted bugs
+//! SIM_SEEDS=100000 cargo test --lib simulation::seeds          more of them
+//! SIM_SEED=123 cargo test --lib simulation::replay -- --nocapture    one of them, with its trace
+//! ```
+
+mod api_server;
+mod cloud;
+mod network;
+mod oracle;
+mod planted;
+mod process;
+mod swarm;
+mod tests;
+mod trace;
+mod users;
+mod wire;
+mod world;

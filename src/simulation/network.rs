@@ -1,0 +1,446 @@
+//! Requests under way, and what can become of them.
+
+use std::time::Duration;
+
+use super::cloud::Sight;
+use super::oracle::Broken;
+use super::wire::{Answer, Request};
+use super::world::{Doctored, World};
+use crate::controller::Target;
+use crate::domain::{ErrorKind, IdempotencyKey, Incarnation, Moment, Owner, Uid};
+
+/// How long a client waits for the API server.
+const CLUSTER_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// One request, or its answer, under way.
+#[derive(Debug)]
+pub(super) struct Flight {
+    pub(super) id: u64,
+    pub(super) slot: usize,
+    pub(super) life: u32,
+    call: u64,
+    pub(super) request: Request,
+    state: State,
+    /// Whether somebody still waits for the answer.
+    pub(super) client: bool,
+    /// When the client gives up, and when the request can take no effect any more.
+    pub(super) deadline: Option<Moment>,
+    /// Whose instance it writes.
+    uid: Option<Uid>,
+    target: Target,
+    low: bool,
+}
+
+#[derive(Debug)]
+enum State {
+    /// Held back by the limiter.
+    Queued,
+    Sent,
+    Answered(Answer),
+    /// Lost; the client waits.
+    Silent,
+}
+
+/// What can become of a flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// Leaves the limiter.
+    Send,
+    /// Arrives and takes effect.
+    Arrive,
+    /// Its answer arrives.
+    Deliver,
+    /// Dies on the way; the client waits for its time-out.
+    Die,
+    /// The client sees a reset while the request goes on.
+    GiveUp,
+    /// Arrives; the server fails before it applies it.
+    FailBefore(ErrorKind),
+    /// Arrives and is applied; the server answers with a failure.
+    FailAfter(ErrorKind),
+    /// Arrives, is applied and acknowledged, and a racing DELETE removes the object.
+    Race,
+}
+
+impl Flight {
+    /// Whether it can still change instances of this uid.
+    pub(super) fn may_still_write(&self, uid: &Uid) -> bool {
+        let under_way = matches!(self.state, State::Queued | State::Sent);
+        let writes = matches!(self.request, Request::Create { .. } | Request::Delete(_));
+        under_way && writes && self.uid.as_ref().is_none_or(|own| own == uid)
+    }
+
+    pub(super) fn is_queued(&self) -> bool {
+        matches!(self.state, State::Queued)
+    }
+
+    pub(super) fn is_sent(&self) -> bool {
+        matches!(self.state, State::Sent)
+    }
+
+    pub(super) fn is_answered(&self) -> bool {
+        matches!(self.state, State::Answered(_))
+    }
+
+    pub(super) fn is_finalizer_patch(&self) -> bool {
+        match &self.request {
+            Request::Metadata(_, patch) => !patch["annotations"].is_null(),
+            _ => false,
+        }
+    }
+}
+
+impl World {
+    /// A pass has made a call.
+    pub(super) fn park(&mut self, slot: usize, call: u64, request: Request) -> Result<(), Broken> {
+        let Some(process) = &self.processes[slot] else {
+            return Ok(());
+        };
+        let running = process.passes.iter().find(|r| r.call == call);
+        let target = running.expect("a call belongs to a pass").target.clone();
+        let held = !request.to_cluster() && request.is_write() && self.swarm.words.limiter;
+        let queued = held && self.random.u8(..3) == 0;
+        self.flights_made += 1;
+        self.flights.push(Flight {
+            id: self.flights_made,
+            slot,
+            life: process.life,
+            call,
+            request,
+            state: State::Queued,
+            client: true,
+            deadline: None,
+            uid: None,
+            target,
+            low: false,
+        });
+        if queued {
+            Ok(())
+        } else {
+            self.send(self.flights.len() - 1)
+        }
+    }
+
+    /// A request leaves its process: the fence of the term and the right to start are checked here.
+    fn send(&mut self, at: usize) -> Result<(), Broken> {
+        let now = self.now;
+        let flight = &self.flights[at];
+        let to_cluster = flight.request.to_cluster();
+        let fenced = !to_cluster && flight.request.is_write();
+        let term = self.processes[flight.slot].as_ref().map(|p| p.term.term());
+        let refusal = match &flight.request {
+            _ if fenced && !term.is_some_and(|t| t.allows(now)) => Some(ErrorKind::NotLeading),
+            Request::Create { start_before, .. } if now >= *start_before => {
+                Some(ErrorKind::TooLate)
+            }
+            _ => None,
+        };
+        let (mut uid, mut low) = (None, false);
+        if let (None, Request::Create { body, .. }) = (refusal, &flight.request) {
+            let (owner, incarnation) = owner_of(body.as_str());
+            low = self.check_create(&owner, incarnation)?;
+            uid = Some(owner);
+        }
+        let timeout = if to_cluster {
+            CLUSTER_TIMEOUT
+        } else {
+            self.swarm.timeout
+        };
+        let flight = &mut self.flights[at];
+        let (life, id) = (flight.life, flight.id);
+        let (word, kind) = (flight.request.word(), refusal);
+        self.trace.mix(id);
+        self.trace.line(20, || match kind {
+            Some(kind) => format!("p{life} #{id} {word}: not sent, {}", kind.label()),
+            None => format!("p{life} #{id} {word}"),
+        });
+        (flight.uid, flight.low) = (uid, low);
+        match refusal {
+            Some(kind) => flight.state = State::Answered(flight.request.failure(kind)),
+            None => {
+                flight.state = State::Sent;
+                flight.deadline = Some(now + timeout);
+            }
+        }
+        Ok(())
+    }
+
+    /// Something becomes of a flight.
+    pub(super) fn network(&mut self, at: usize, fate: Fate) -> Result<(), Broken> {
+        let id = self.flights[at].id;
+        if fate != Fate::Send && fate != Fate::Deliver {
+            self.trace.mix(id);
+            self.trace.line(21, || format!("#{id} {fate:?}"));
+        }
+        match fate {
+            Fate::Send => return self.send(at),
+            Fate::Deliver => return self.deliver(at),
+            Fate::Die => {
+                self.flights[at].state = State::Silent;
+                if !self.flights[at].client {
+                    self.flights.swap_remove(at);
+                }
+            }
+            Fate::GiveUp => self.give_up(at),
+            Fate::FailBefore(kind) => {
+                let answer = self.flights[at].request.failure(kind);
+                self.answered(at, answer);
+            }
+            Fate::FailAfter(kind) => {
+                self.apply(at)?;
+                let answer = self.flights[at].request.failure(kind);
+                self.answered(at, answer);
+            }
+            Fate::Arrive => {
+                let answer = self.apply(at)?;
+                self.answered(at, answer);
+            }
+            Fate::Race => {
+                let answer = self.apply(at)?;
+                self.race(at);
+                self.answered(at, answer);
+            }
+        }
+        Ok(())
+    }
+
+    fn answered(&mut self, at: usize, answer: Answer) {
+        self.flights[at].state = State::Answered(answer);
+        if !self.flights[at].client {
+            self.flights.swap_remove(at);
+        }
+    }
+
+    /// The client is told that nobody knows, while the request is still under way.
+    fn give_up(&mut self, at: usize) {
+        let deadline = self.rest_dies_at(at);
+        let flight = &mut self.flights[at];
+        let rest = Flight {
+            id: flight.id,
+            slot: flight.slot,
+            life: flight.life,
+            call: 0,
+            request: flight.request.clone(),
+            state: State::Sent,
+            client: false,
+            deadline,
+            uid: flight.uid.clone(),
+            target: flight.target.clone(),
+            low: flight.low,
+        };
+        let stays = flight.is_sent() && flight.request.is_write();
+        flight.state = State::Answered(flight.request.failure(ErrorKind::Unavailable));
+        flight.deadline = None;
+        if stays {
+            self.flights.push(rest);
+        }
+    }
+
+    /// When an abandoned request can take no effect any more. One to the cluster is guarded by its version and
+    /// may come at any time.
+    fn rest_dies_at(&self, at: usize) -> Option<Moment> {
+        let flight = &self.flights[at];
+        flight
+            .deadline
+            .filter(|_| !flight.request.to_cluster() && !self.swarm.words.late)
+    }
+
+    /// The answer reaches its pass, which goes on to its next call.
+    fn deliver(&mut self, at: usize) -> Result<(), Broken> {
+        let flight = self.flights.swap_remove(at);
+        let (id, slot) = (flight.id, flight.slot);
+        let State::Answered(answer) = flight.state else {
+            return Ok(());
+        };
+        self.trace.mix(id);
+        self.trace
+            .line(22, || format!("#{id} answered: {}", shown(&answer)));
+        let Some(process) = &mut self.processes[slot] else {
+            return Ok(());
+        };
+        process.wire.answer(flight.call, answer);
+        let pass = process.passes.iter().position(|r| r.call == flight.call);
+        let polled = process.poll(pass.expect("an answer belongs to a pass"));
+        self.polled(slot, polled)
+    }
+
+    /// A process ended: what it had sent may stay in the network, what it waited for is nobody's.
+    pub(super) fn abandon(&mut self, life: u32) {
+        for at in (0..self.flights.len()).rev() {
+            if self.flights[at].life != life || !self.flights[at].client {
+                continue;
+            }
+            let stays = self.flights[at].is_sent() && self.flights[at].request.is_write();
+            if stays {
+                self.flights[at].deadline = self.rest_dies_at(at);
+                self.flights[at].client = false;
+            } else {
+                self.flights.swap_remove(at);
+            }
+        }
+    }
+
+    /// Deadlines that have passed: clients give up, and a request to the cloud takes no effect later.
+    pub(super) fn time_out(&mut self) {
+        for at in (0..self.flights.len()).rev() {
+            let flight = &self.flights[at];
+            if flight.is_queued() || flight.deadline.is_none_or(|deadline| deadline > self.now) {
+                continue;
+            }
+            let may_still_come = flight.is_sent() && flight.request.is_write();
+            let keeps = flight.request.to_cluster() || self.swarm.words.late;
+            if !flight.client {
+                self.flights.swap_remove(at);
+                continue;
+            }
+            if may_still_come && keeps {
+                self.give_up(at);
+            }
+            let flight = &mut self.flights[at];
+            flight.state = State::Answered(flight.request.failure(ErrorKind::TimedOut));
+            flight.deadline = None;
+        }
+    }
+
+    /// The request takes effect.
+    fn apply(&mut self, at: usize) -> Result<Answer, Broken> {
+        let request = self.flights[at].request.clone();
+        let now = self.now;
+        Ok(match &request {
+            Request::Live(key) => Answer::Live(Ok(self.api.live(key))),
+            Request::Metadata(guard, patch) => {
+                let removes = !self.flights[at].is_finalizer_patch();
+                let result = self.api.patch_metadata(guard, patch);
+                self.note_objects(removes);
+                Answer::Written(result)
+            }
+            Request::Status(guard, patch) => Answer::Written(self.api.patch_status(guard, patch)),
+            Request::Get(id) => Answer::Instance(self.cloud.get(id)),
+            Request::Find(owner) => Answer::Found(Ok(self.find(owner))),
+            Request::Create { key, body, .. } => {
+                let key = self.key(key);
+                let in_work = self.storm && self.swarm.words.inuse && self.random.bool();
+                let before = self.cloud.machines.len();
+                let result = self.cloud.create(&key, body, now, in_work);
+                if let Some(machine) = self.cloud.machines.get_mut(before) {
+                    machine.low = self.flights[at].low;
+                }
+                Answer::Instance(result)
+            }
+            Request::Delete(id) => {
+                let gone = self.cloud.delete(id, now);
+                if let Some(machine) = gone {
+                    self.check_delete(machine, &self.flights[at].target)?;
+                }
+                Answer::Deleted(Ok(()))
+            }
+        })
+    }
+
+    fn check_delete(&self, machine: usize, target: &Target) -> Result<(), Broken> {
+        let machine = &self.cloud.machines[machine];
+        let (id, uid) = (&machine.instance.id, &machine.uid);
+        if let Some(stored) = self.api.of_uid(uid)
+            && !stored.view.object.deleting
+        {
+            return Err(format!("D: {id} of the live object {uid} is deleted"));
+        }
+        let life = self.lives.iter().find(|l| l.uid == *uid);
+        let right = match target {
+            Target::Departed { uid: own, .. } => own == uid,
+            Target::Object(key) => life.is_some_and(|l| l.key == *key),
+        };
+        if right {
+            Ok(())
+        } else {
+            Err(format!("D: a pass over {target:?} deletes {id} of {uid}"))
+        }
+    }
+
+    fn find(&mut self, owner: &Owner) -> Vec<crate::domain::Instance> {
+        let (words, random) = (self.swarm.words, &mut self.random);
+        let mut found = self.cloud.find(owner, self.now, || Sight {
+            misses_young: words.lag && random.bool(),
+            shows_gone: words.ghost && random.bool(),
+        });
+        if self.doctored == Some(Doctored::FindByKey) {
+            let stored = self.api.of_uid(&owner.uid);
+            let intent = stored.and_then(|s| s.view.object.intent());
+            let wanted = intent.map_or(Incarnation::FIRST, |i| i.incarnation);
+            found.retain(|instance| instance.incarnation() == wanted);
+        }
+        found
+    }
+
+    fn key(&mut self, key: &IdempotencyKey) -> String {
+        let mut text = key.as_str().to_owned();
+        if self.doctored == Some(Doctored::NewKey) {
+            let again = self.posted.iter().filter(|k| *k == key.as_str()).count();
+            self.posted.push(text.clone());
+            text = format!("{text}-{again}");
+        }
+        text
+    }
+
+    /// The racing DELETE that found no finalizer.
+    fn race(&mut self, at: usize) {
+        let Request::Metadata(guard, _) = &self.flights[at].request else {
+            return;
+        };
+        if let Some(stored) = self.api.objects.get(&guard.key).cloned() {
+            self.api.remove(stored);
+        }
+    }
+
+    /// Whether a racing DELETE could have slipped in before this patch.
+    pub(super) fn can_race(&self, flight: &Flight) -> bool {
+        let Request::Metadata(guard, _) = &flight.request else {
+            return false;
+        };
+        flight.is_sent()
+            && flight.is_finalizer_patch()
+            && self.api.objects.get(&guard.key).is_some_and(|stored| {
+                let object = &stored.view.object;
+                object.version == guard.version
+                    && object.uid == guard.uid
+                    && !object.deleting
+                    && stored.view.finalizers.is_empty()
+            })
+    }
+}
+
+/// Uid and incarnation in a create's tags.
+fn owner_of(body: &str) -> (Uid, u32) {
+    let body: serde_json::Value = serde_json::from_str(body).unwrap();
+    let tag = |name: &str| body["tags"][name].as_str().unwrap_or_default();
+    let uid = tag(crate::domain::intent::tags::UID);
+    let incarnation = tag(crate::domain::intent::tags::INCARNATION).parse();
+    (Uid::new(uid), incarnation.unwrap())
+}
+
+fn shown(answer: &Answer) -> String {
+    match answer {
+        Answer::Live(Ok(view)) => {
+            let shown = view
+                .as_ref()
+                .map(|v| format!("{}@{}", v.object.uid, v.object.version));
+            format!("{shown:?}")
+        }
+        Answer::Written(Ok(view)) => {
+            format!("written, {}@{}", view.object.uid, view.object.version)
+        }
+        Answer::Live(Err(error)) | Answer::Written(Err(error)) => error.to_string(),
+        Answer::Instance(Ok(i)) => format!("{}/{} {:?}", i.id, i.incarnation(), i.phase),
+        Answer::Found(Ok(list)) => {
+            let list: Vec<String> = list
+                .iter()
+                .map(|i| format!("{}/{}", i.id, i.incarnation()))
+                .collect();
+            format!("found {list:?}")
+        }
+        Answer::Deleted(Ok(())) => "deleted".to_owned(),
+        Answer::Instance(Err(error)) | Answer::Found(Err(error)) | Answer::Deleted(Err(error)) => {
+            error.to_string()
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! What must hold: after each step, and at the end.
+
+use super::world::World;
+use crate::api::condition::{self, ConditionType};
+use crate::domain::{InstancePhase, ObjectKey, Uid};
+use crate::lifecycle::IntentState;
+
+/// What the oracle remembers of one uid.
+#[derive(Clone, Debug)]
+pub(super) struct Life {
+    pub(super) uid: Uid,
+    pub(super) key: ObjectKey,
+    /// The highest incarnation that was ever durable together with the finalizer.
+    durable: u32,
+    /// Every incarnation that was, as bits.
+    written: u64,
+    pub(super) gone: bool,
+    /// It vanished, but not by our removal of the finalizer.
+    unasked: bool,
+    /// A process that led has ended since it was made.
+    exited: bool,
+    /// A leak is left to the orphan sweep.
+    pub(super) excused: bool,
+}
+
+/// A broken invariant.
+pub(super) type Broken = String;
+
+/// What the oracle counts, so that excusals cannot hide everything.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Counts {
+    pub(super) gone: u32,
+    pub(super) excused: u32,
+    pub(super) leaked: u32,
+    pub(super) running: u32,
+    pub(super) refused: u32,
+    pub(super) drifted: u32,
+    pub(super) duplicates: u32,
+}
+
+impl World {
+    /// Takes note of what the API server shows, after anything that may have changed it. `asked`: the operator
+    /// took its finalizer off.
+    pub(super) fn note_objects(&mut self, asked: bool) {
+        for stored in self.api.objects.values() {
+            let object = &stored.view.object;
+            let life = match self.lives.iter_mut().find(|l| l.uid == object.uid) {
+                Some(life) => life,
+                None => {
+                    self.lives.push(Life {
+                        uid: object.uid.clone(),
+                        key: object.key.clone(),
+                        durable: 0,
+                        written: 0,
+                        gone: false,
+                        unasked: false,
+                        exited: false,
+                        excused: false,
+                    });
+                    self.lives.last_mut().unwrap()
+                }
+            };
+            if let Some(text) = &stored.annotation
+                && self.exported.len() < 3
+                && !self.exported.contains(text)
+            {
+                self.exported.push(text.clone());
+            }
+            if object.finalizer
+                && let IntentState::Valid(intent) = &object.intent
+            {
+                let number = intent.incarnation.get();
+                life.durable = life.durable.max(number);
+                life.written |= 1 << number.min(63);
+            }
+        }
+        for at in 0..self.lives.len() {
+            let life = &self.lives[at];
+            if life.gone || self.api.of_uid(&life.uid).is_some() {
+                continue;
+            }
+            let known = self.leaders().any(|p| {
+                p.store.values().any(|v| v.object.uid == life.uid)
+                    || self.api.log[p.cursor..]
+                        .iter()
+                        .any(|e| e.view.object.uid == life.uid)
+            });
+            let life = &mut self.lives[at];
+            life.gone = true;
+            life.unasked = !asked;
+            life.excused = !asked && !known && life.exited;
+        }
+    }
+
+    /// A process that led has ended.
+    pub(super) fn note_exit(&mut self) {
+        for life in &mut self.lives {
+            life.exited = true;
+            life.excused |= life.unasked;
+        }
+    }
+
+    /// A list jumped over the whole life of an object.
+    pub(super) fn note_jump(&mut self, never_seen: &[Uid]) {
+        for life in &mut self.lives {
+            if never_seen.contains(&life.uid) && life.unasked && life.exited {
+                life.excused = true;
+            }
+        }
+    }
+
+    /// I2 and I9 of a create that is sent now. Gives whether its incarnation was given up before.
+    pub(super) fn check_create(&self, uid: &Uid, incarnation: u32) -> Result<bool, Broken> {
+        let Some(life) = self.lives.iter().find(|l| l.uid == *uid) else {
+            return Err(format!("I2: create for {uid}, which never was"));
+        };
+        if life.written & (1 << incarnation.min(63)) == 0 {
+            return Err(format!(
+                "I2: create of {uid}/{incarnation} before finalizer and intent were durable"
+            ));
+        }
+        Ok(life.durable > incarnation)
+    }
+
+    /// Invariants of a state.
+    pub(super) fn check(&self) -> Result<(), Broken> {
+        for life in &self.lives {
+            self.check_doubles(life)?;
+            if life.gone && !life.excused && self.cloud.live(&life.uid).next().is_some() {
+                self.check_leak(life)?;
+            }
+        }
+        for stored in self.api.objects.values() {
+            let object = &stored.view.object;
+            let named = object.recorded.as_ref().and_then(|recorded| {
+                let mut machines = self.cloud.machines.iter();
+                machines.find(|m| m.instance.id == recorded.id)
+            });
+            if let Some(machine) = named
+                && machine.uid != object.uid
+            {
+                return Err(format!(
+                    "S: status of {} names {} of {}",
+                    object.uid, machine.instance.id, machine.uid
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_doubles(&self, life: &Life) -> Result<(), Broken> {
+        let live = || self.cloud.live(&life.uid);
+        let mut list = live();
+        let (Some(first), Some(_)) = (list.next(), list.next()) else {
+            return Ok(());
+        };
+        let uid = &first.uid;
+        if live().filter(|m| m.incarnation >= life.durable).count() > 1 {
+            return Err(format!(
+                "I1: two live instances of {uid}, none confirmed lost"
+            ));
+        }
+        if live().any(|m| m.low) {
+            return Err(format!(
+                "I1c: two live instances of {uid}, one from a create for an incarnation given up"
+            ));
+        }
+        let twice = |n: u32| live().filter(|m| m.incarnation == n).count() > 1;
+        if live().any(|m| twice(m.incarnation)) {
+            return Err(format!(
+                "I1b: two live instances of {uid} and one incarnation"
+            ));
+        }
+        Ok(())
+    }
+
+    fn check_leak(&self, life: &Life) -> Result<(), Broken> {
+        let flying = self.flights.iter().any(|f| f.may_still_write(&life.uid));
+        let mut leaders = self.leaders().peekable();
+        if flying || leaders.peek().is_none() {
+            return Ok(());
+        }
+        let knows = leaders.any(|p| {
+            let knowledge = p.reconciler.knowledge();
+            let known = knowledge.get(&life.key, self.now);
+            knowledge.departed(&life.uid).is_some()
+                || known.is_some_and(|k| k.view.object.uid == life.uid)
+                || self.api.log[p.cursor..]
+                    .iter()
+                    .any(|e| e.view.object.uid == life.uid)
+        });
+        if knows {
+            Ok(())
+        } else {
+            Err(format!(
+                "I3: {} is gone, nothing is in flight, nobody remembers, and its instance lives",
+                life.uid
+            ))
+        }
+    }
+
+    /// Whether an end is reached, and a good one; the error says what is missing.
+    pub(super) fn end(&self) -> Result<Counts, Broken> {
+        let mut counts = Counts::default();
+        for stored in self.api.objects.values() {
+            self.end_of(stored, &mut counts)?;
+        }
+        for life in self.lives.iter().filter(|l| l.gone) {
+            counts.gone += 1;
+            counts.excused += u32::from(life.excused);
+            if self.cloud.live(&life.uid).next().is_some() {
+                if !life.excused {
+                    return Err(format!("I3: {} is gone and its instance lives", life.uid));
+                }
+                counts.leaked += 1;
+            }
+            if self
+                .leaders()
+                .any(|p| p.reconciler.knowledge().departed(&life.uid).is_some())
+            {
+                return Err(format!("I4: departed key of {} is never done", life.uid));
+            }
+        }
+        let orphan = self
+            .cloud
+            .machines
+            .iter()
+            .find(|m| m.alive && !self.lives.iter().any(|l| l.uid == m.uid));
+        match orphan {
+            Some(machine) => Err(format!("I3: {} belongs to nobody", machine.instance.id)),
+            None => Ok(counts),
+        }
+    }
+
+    fn end_of(
+        &self,
+        stored: &super::api_server::Stored,
+        counts: &mut Counts,
+    ) -> Result<(), Broken> {
+        let (object, status) = (&stored.view.object, &stored.view.status);
+        let uid = &object.uid;
+        let bad = |what: &str| Err(format!("I4: {uid}: {what}"));
+        if object.deleting {
+            return bad("deletion does not end");
+        }
+        let Some(intent) = object.intent().filter(|_| object.finalizer) else {
+            return bad("no finalizer or no intent");
+        };
+        let ready = condition::find(&status.conditions, ConditionType::Ready);
+        let Some(ready) = ready else {
+            return bad("no condition Ready");
+        };
+        let Some(recorded) = object.known() else {
+            let wanted = object.spec.as_ref().is_some_and(|s| s.image == "bad");
+            if wanted && self.cloud.live(uid).next().is_none() {
+                counts.refused += 1;
+                let stalled = condition::is_true(&status.conditions, ConditionType::Stalled);
+                return if ready.reason == "InvalidImage" && stalled {
+                    Ok(())
+                } else {
+                    Err(format!(
+                        "I11: {uid}: refused, but Ready says {}",
+                        ready.reason
+                    ))
+                };
+            }
+            return bad("no id");
+        };
+        let machine = self.cloud.live(uid).find(|m| m.instance.id == recorded.id);
+        let Some(machine) = machine else {
+            return bad("the recorded instance is gone");
+        };
+        if machine.incarnation != recorded.incarnation.get()
+            || machine.incarnation != intent.incarnation.get()
+        {
+            return bad("the recorded instance is not of the intent's incarnation");
+        }
+        if machine.instance.phase != InstancePhase::Running
+            || status.phase != Some(crate::api::Phase::Running)
+        {
+            return bad("not shown as Running");
+        }
+        let others = self.cloud.live(uid).count() - 1;
+        counts.duplicates += u32::try_from(others).unwrap_or(u32::MAX);
+        if others > 0 {
+            let shown = condition::find(&status.conditions, ConditionType::Provisioned);
+            if shown.is_none_or(|c| c.reason != "Duplicate") {
+                return bad("a double is not named");
+            }
+        }
+        match ready.reason.as_str() {
+            "Running" if ready.status == "True" => counts.running += 1,
+            "DriftDetected"
+                if object.spec.as_ref().is_some_and(|s| {
+                    s.image != machine.instance.image || s.cpu != machine.instance.cpu
+                }) =>
+            {
+                counts.drifted += 1
+            }
+            other => return Err(format!("I11: {uid}: Ready is {} {other}", ready.status)),
+        }
+        Ok(())
+    }
+}

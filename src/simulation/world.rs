@@ -1,0 +1,527 @@
+//! The world: two processes, an API server, a cloud, a network and users, driven by a seed.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use super::api_server::ApiServer;
+use super::cloud::Cloud;
+use super::network::Flight;
+use super::oracle::{Broken, Counts, Life};
+use super::process::{Polled, Process};
+use super::swarm::Swarm;
+use super::trace::Trace;
+use super::wire::SimClock;
+use crate::domain::{Capabilities, ClusterId, Moment, TermHolder, Uid};
+use crate::lifecycle::{Config, Policy};
+
+/// A leader renews within this, or is one no more.
+const RENEW_DEADLINE: Duration = Duration::from_secs(10);
+/// Another may take over after this.
+const LEASE: Duration = Duration::from_secs(15);
+/// Virtual time within which a run must converge once faults have stopped.
+const CONVERGES_WITHIN: Duration = Duration::from_hours(2);
+/// Steps within which it must.
+const STEPS_TO_CONVERGE: u32 = 6_000;
+/// Requests at one moment of virtual time before that counts as a loop.
+const MOST_AT_ONCE: u32 = 300;
+
+/// Bugs that are planted around the production code, not in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Doctored {
+    /// The intent's patch is not guarded.
+    UnguardedIntent,
+    /// The status patch is not guarded.
+    UnguardedStatus,
+    /// Finds go by the key of the intent.
+    FindByKey,
+    /// A repeated create goes out under a new key.
+    NewKey,
+}
+
+/// Who holds the lease.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lease {
+    pub(super) life: u32,
+    pub(super) renewed: Moment,
+}
+
+/// The world.
+pub(super) struct World {
+    pub(super) random: fastrand::Rng,
+    pub(super) swarm: Swarm,
+    pub(super) now: Moment,
+    pub(super) clock: SimClock,
+    pub(super) api: ApiServer,
+    pub(super) cloud: Cloud,
+    pub(super) config: Arc<Mutex<Option<Config>>>,
+    the_config: Config,
+    policy: Policy,
+    pub(super) processes: [Option<Process>; 2],
+    pub(super) flights: Vec<Flight>,
+    pub(super) flights_made: u64,
+    pub(super) lease: Option<Lease>,
+    pub(super) lives: Vec<Life>,
+    pub(super) exported: Vec<String>,
+    pub(super) doctored: Option<Doctored>,
+    pub(super) posted: Vec<String>,
+    next_life: u32,
+    /// Faults and users' acts may still come.
+    pub(super) storm: bool,
+    pub(super) faults: u32,
+    pub(super) acts: u32,
+    pub(super) steps: u32,
+    pub(super) effective: u32,
+    at_this_moment: u32,
+    pub(super) trace: Trace,
+}
+
+/// What can happen next.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Event {
+    Network(usize, super::network::Fate),
+    Watch(usize),
+    List(usize),
+    Take(usize),
+    Elect(usize),
+    Start(usize),
+    Crash(usize),
+    Pause(usize),
+    Resume(usize),
+    Exit(usize),
+    User(super::users::Act),
+    Vanish(usize),
+    QuotaUsedUp,
+    ConfigGone,
+    ConfigBack,
+    Time(Moment),
+}
+
+/// What a good run came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Verdict {
+    pub(super) counts: Counts,
+    pub(super) steps: u32,
+    pub(super) faults: u32,
+    pub(super) hash: u64,
+}
+
+impl World {
+    pub(super) fn new(
+        seed: u64,
+        swarm: Swarm,
+        mut policy: Policy,
+        planted: Option<super::planted::Bug>,
+        trace: Trace,
+    ) -> Self {
+        let cluster = ClusterId::new("c");
+        policy.cluster = cluster.clone();
+        let mut api = ApiServer::new(cluster);
+        let mut cloud = Cloud::new();
+        let mut doctored = None;
+        match planted {
+            Some(super::planted::Bug::Inside(bug)) => policy.planted = Some(bug),
+            Some(super::planted::Bug::Around(bug)) => doctored = Some(bug),
+            None => {}
+        }
+        api.unguarded_metadata = doctored == Some(Doctored::UnguardedIntent);
+        api.unguarded_status = doctored == Some(Doctored::UnguardedStatus);
+        cloud.key_life = swarm.key_life;
+        cloud.lag = swarm.lag;
+        cloud.provisioning = swarm.provisioning;
+        cloud.deletion = if swarm.words.slowdelete {
+            swarm.deletion
+        } else {
+            Duration::ZERO
+        };
+        let the_config = config(&swarm);
+        let (faults, acts) = (swarm.faults, swarm.acts);
+        let mut world = Self {
+            random: fastrand::Rng::with_seed(seed),
+            now: Moment::from_secs(3600),
+            clock: SimClock::default(),
+            api,
+            cloud,
+            config: Arc::new(Mutex::new(Some(the_config.clone()))),
+            the_config,
+            policy,
+            processes: [None, None],
+            flights: Vec::new(),
+            flights_made: 0,
+            lease: None,
+            lives: Vec::new(),
+            exported: Vec::new(),
+            doctored,
+            posted: Vec::new(),
+            next_life: 0,
+            storm: true,
+            faults,
+            acts,
+            steps: 0,
+            effective: 0,
+            at_this_moment: 0,
+            trace,
+            swarm,
+        };
+        world.clock.set(world.now);
+        world.start(0);
+        world.start(1);
+        world
+    }
+
+    /// Processes that lead, or believe so.
+    pub(super) fn leaders(&self) -> impl Iterator<Item = &Process> {
+        self.processes.iter().flatten().filter(|p| p.leading())
+    }
+
+    /// Runs to the end.
+    pub(super) fn run(&mut self) -> Result<Verdict, Broken> {
+        while self.storm {
+            let event = self.pick();
+            self.step(event)?;
+            let spent = self.steps >= self.swarm.storm || (self.faults == 0 && self.acts == 0);
+            if spent {
+                self.calm()?;
+            }
+        }
+        let counts = self.converge()?;
+        Ok(Verdict {
+            counts,
+            steps: self.steps,
+            faults: self.effective,
+            hash: self.trace.hash(),
+        })
+    }
+
+    /// Faults and acts stop: what is broken is repaired.
+    fn calm(&mut self) -> Result<(), Broken> {
+        self.storm = false;
+        self.trace.line(1, || "--- calm ---".to_owned());
+        for slot in 0..2 {
+            if self.processes[slot].as_ref().is_some_and(|p| p.paused) {
+                self.step(Event::Resume(slot))?;
+            }
+        }
+        if self.leaders().count() > 1 {
+            let slot = self.random.usize(..2);
+            self.step(Event::Exit(slot))?;
+        }
+        self.cloud.quota_used_up = false;
+        self.step(Event::ConfigBack)
+    }
+
+    /// Runs without faults until nothing happens any more.
+    fn converge(&mut self) -> Result<Counts, Broken> {
+        let (deadline, last) = (self.now + CONVERGES_WITHIN, self.steps + STEPS_TO_CONVERGE);
+        let mut quiet_since = self.now;
+        let mut writes = self.written();
+        let mut missing = String::new();
+        loop {
+            let mut event = self.pick();
+            if let Event::Time(_) = event {
+                let end = self.end();
+                if writes != self.written() || end.is_err() {
+                    quiet_since = self.now;
+                    writes = self.written();
+                }
+                match end {
+                    Ok(counts) if self.now >= quiet_since + self.swarm.poll * 2 => {
+                        return Ok(counts);
+                    }
+                    Ok(_) => missing.clear(),
+                    Err(what) => missing = what,
+                }
+                event = Event::Time(self.next_timer().unwrap_or(self.now + self.swarm.poll));
+            }
+            self.step(event)?;
+            if self.now > deadline || self.steps > last {
+                return Err(if missing.is_empty() {
+                    "I4: never quiet: writes go on although all is well".to_owned()
+                } else {
+                    missing
+                });
+            }
+        }
+    }
+
+    fn written(&self) -> (u64, u64) {
+        (self.api.writes, self.cloud.writes)
+    }
+
+    /// Does one thing and checks what must hold.
+    pub(super) fn step(&mut self, event: Event) -> Result<(), Broken> {
+        self.steps += 1;
+        self.happen(event)?;
+        self.note_objects(false);
+        self.check()
+    }
+
+    fn happen(&mut self, event: Event) -> Result<(), Broken> {
+        match event {
+            Event::Network(at, fate) => return self.network(at, fate),
+            Event::Take(slot) => return self.take(slot),
+            Event::User(act) => self.act(act),
+            Event::Watch(slot) => self.watch(slot),
+            Event::List(slot) => self.list(slot),
+            Event::Elect(slot) => self.elect(slot),
+            Event::Start(slot) => self.start(slot),
+            Event::Crash(slot) => self.end_process(slot, "crashes"),
+            Event::Exit(slot) => self.end_process(slot, "finds its term over and exits"),
+            Event::Pause(slot) => self.pause(slot),
+            Event::Resume(slot) => self.resume(slot),
+            Event::Vanish(at) => {
+                let id = self.cloud.machines[at].instance.id.clone();
+                self.trace.line(2, || format!("{id} vanishes by itself"));
+                self.cloud.vanish(at, self.now);
+            }
+            Event::QuotaUsedUp => {
+                self.trace.line(3, || "the quota is used up".to_owned());
+                self.cloud.quota_used_up = true;
+            }
+            Event::ConfigGone => {
+                self.trace
+                    .line(4, || "the ProviderConfig is gone".to_owned());
+                *self.config.lock().unwrap() = None;
+            }
+            Event::ConfigBack => self.config_back(),
+            Event::Time(to) => self.advance(to),
+        }
+        Ok(())
+    }
+
+    fn config_back(&mut self) {
+        let mut config = self.config.lock().unwrap();
+        if config.is_some() {
+            return;
+        }
+        *config = Some(self.the_config.clone());
+        drop(config);
+        self.trace
+            .line(5, || "the ProviderConfig is back".to_owned());
+        // Its watch wakes every user of it.
+        for process in self.processes.iter_mut().flatten() {
+            process.wake_all();
+        }
+    }
+
+    /// Polls what `take` began and what answers woke.
+    fn take(&mut self, slot: usize) -> Result<(), Broken> {
+        let Some(process) = &mut self.processes[slot] else {
+            return Ok(());
+        };
+        let Some(polled) = process.take() else {
+            return Ok(());
+        };
+        self.polled(slot, polled)
+    }
+
+    pub(super) fn polled(&mut self, slot: usize, polled: Polled) -> Result<(), Broken> {
+        match polled {
+            Polled::Asks(call, request) => {
+                self.at_this_moment += 1;
+                if self.at_this_moment > MOST_AT_ONCE {
+                    return Err(format!("I9: a loop of calls: {}", request.word()));
+                }
+                self.park(slot, call, request)
+            }
+            Polled::Ended(target, pass) => {
+                let life = self.processes[slot].as_ref().map_or(0, |p| p.life);
+                self.trace.line(6, || {
+                    format!(
+                        "  p{life} {target:?}: {} {} -> {:?}",
+                        pass.action, pass.reason, pass.requeue
+                    )
+                });
+                Ok(())
+            }
+        }
+    }
+
+    fn watch(&mut self, slot: usize) {
+        let Some(process) = &mut self.processes[slot] else {
+            return;
+        };
+        let entry = &self.api.log[process.cursor];
+        let life = process.life;
+        self.trace.line(7, || {
+            let object = &entry.view.object;
+            format!(
+                "p{life} watch: {:?} {} {}@{}",
+                entry.kind, object.key, object.uid, object.version
+            )
+        });
+        process.watch(&self.api);
+    }
+
+    fn list(&mut self, slot: usize) {
+        let Some(process) = &mut self.processes[slot] else {
+            return;
+        };
+        let life = process.life;
+        self.trace.line(8, || format!("p{life} lists anew"));
+        let skipped: Vec<Uid> = self.api.log[process.cursor..]
+            .iter()
+            .map(|e| e.view.object.uid.clone())
+            .filter(|uid| !process.store.values().any(|v| v.object.uid == *uid))
+            .collect();
+        process.list(&self.api, self.api.log.len());
+        self.note_jump(&skipped);
+    }
+
+    fn start(&mut self, slot: usize) {
+        self.next_life += 1;
+        let life = self.next_life;
+        let len = self.api.log.len();
+        let back = if self.storm && self.swarm.words.stale {
+            self.random.usize(..=3)
+        } else {
+            0
+        };
+        let position = len - back.min(len);
+        self.trace
+            .line(9, || format!("p{life} starts, lists {position}/{len}"));
+        let process = Process::start(
+            life,
+            &self.policy,
+            &self.clock,
+            &self.config,
+            &self.api,
+            position,
+        );
+        self.processes[slot] = Some(process);
+    }
+
+    fn elect(&mut self, slot: usize) {
+        let overlap = self.swarm.words.overlap;
+        let Some(process) = &mut self.processes[slot] else {
+            return;
+        };
+        let life = process.life;
+        self.trace.line(10, || format!("p{life} is elected"));
+        let until = if overlap {
+            Moment::from_nanos(u64::MAX)
+        } else {
+            self.now + RENEW_DEADLINE
+        };
+        process.term.extend(until - Duration::from_secs(1));
+        process.lead();
+        self.lease = Some(Lease {
+            life,
+            renewed: self.now,
+        });
+    }
+
+    fn end_process(&mut self, slot: usize, how: &'static str) {
+        let Some(process) = self.processes[slot].take() else {
+            return;
+        };
+        let life = process.life;
+        self.trace.line(11, || format!("p{life} {how}"));
+        self.abandon(life);
+        if process.leading() {
+            self.note_exit();
+        }
+    }
+
+    fn pause(&mut self, slot: usize) {
+        if let Some(process) = &mut self.processes[slot] {
+            let life = process.life;
+            self.trace.line(12, || format!("p{life} is paused"));
+            process.paused = true;
+        }
+    }
+
+    fn resume(&mut self, slot: usize) {
+        let now = self.now;
+        let overlap = self.swarm.words.overlap;
+        if let Some(process) = &mut self.processes[slot] {
+            let life = process.life;
+            self.trace.line(13, || format!("p{life} goes on"));
+            process.paused = false;
+            let holds = self
+                .lease
+                .is_some_and(|l| l.life == life && now < l.renewed + RENEW_DEADLINE);
+            process.expired = process.leading() && !holds && !overlap;
+        }
+    }
+
+    /// Time goes on: leases are renewed, requests time out, the cloud does its work.
+    pub(super) fn advance(&mut self, to: Moment) {
+        self.at_this_moment = 0;
+        self.now = self.now.max(to);
+        let now = self.now;
+        self.trace
+            .line(14, || format!("time {:.3}", now.as_nanos() as f64 / 1e9));
+        self.clock.set(now);
+        self.cloud.advance(now);
+        if let Some(lease) = &mut self.lease {
+            let mut all = self.processes.iter_mut().flatten();
+            let holder = all.find(|p| p.life == lease.life && !p.paused && !p.expired);
+            if let Some(holder) = holder {
+                lease.renewed = now;
+                extend(&mut holder.term, now);
+            }
+        }
+        self.time_out();
+    }
+
+    /// When something happens by itself next.
+    pub(super) fn next_timer(&self) -> Option<Moment> {
+        let schedules = self
+            .processes
+            .iter()
+            .flatten()
+            .filter(|p| p.leading() && !p.paused)
+            .filter_map(|p| p.schedule.next_due());
+        let lease = self.lease.map(|l| l.renewed + LEASE);
+        let lease = lease.filter(|_| self.leaders().next().is_none());
+        schedules
+            .chain(self.cloud.next_due())
+            .chain(lease)
+            .filter(|at| *at > self.now)
+            .min()
+    }
+
+    /// Whether a process may be elected now.
+    pub(super) fn may_elect(&self, slot: usize) -> bool {
+        let Some(process) = &self.processes[slot] else {
+            return false;
+        };
+        if process.leading() || process.paused {
+            return false;
+        }
+        let Some(lease) = self.lease else {
+            return true;
+        };
+        // A process that ends releases the lease, or it runs out while the world has other things to do.
+        let held = self
+            .processes
+            .iter()
+            .flatten()
+            .any(|p| p.life == lease.life);
+        !held || self.now >= lease.renewed + LEASE
+    }
+}
+
+fn extend(term: &mut TermHolder, now: Moment) {
+    term.extend(now + RENEW_DEADLINE - Duration::from_secs(1));
+}
+
+fn config(swarm: &Swarm) -> Config {
+    Config {
+        name: "cloud".to_owned(),
+        terminating: false,
+        protected: true,
+        paused: false,
+        timeout: swarm.timeout,
+        poll: swarm.poll,
+        capabilities: Capabilities {
+            account: None,
+            list: true,
+            tag_filter: true,
+            list_lag: swarm.lag,
+            changes: false,
+            key_lifetime: Some(swarm.key_life),
+            delete_is_async: swarm.words.slowdelete,
+        },
+    }
+}

@@ -1,0 +1,11 @@
+//! The rules of the CRDs on a real API server: what it takes, what it refuses, and in which words.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod asked;
+mod provider_config;
+mod seen;
+mod server;
+mod virtual_machine;
+mod virtual_machine_update;
