@@ -10,7 +10,6 @@ mod tests {
     use std::process::{Command, Stdio};
 
     use rustix::process::Signal;
-    use serde_json::Value;
 
     use super::sandbox::{Sandbox, is_running, signal, until};
 
@@ -54,7 +53,7 @@ mod tests {
         let sandbox = Sandbox::new();
         sandbox.succeed(&["up"]);
         mark(&sandbox);
-        for program in ["etcd", "kube-apiserver", "mock-provider"] {
+        for program in ["etcd", "kube-apiserver", "mock-provider", "operator"] {
             let before = sandbox.pid("dev", program).unwrap();
             signal(before, Signal::KILL);
             until("it is started again", || {
@@ -159,13 +158,7 @@ mod tests {
         let sandbox = Sandbox::new();
         sandbox.succeed(&["up"]);
         let environment = sandbox.environment("dev");
-        let mut plan: Value =
-            serde_json::from_slice(&fs::read(environment.join("plan.json")).unwrap()).unwrap();
-        plan["operator"] = true.into();
-        fs::write(environment.join("plan.json"), plan.to_string()).unwrap();
-        signal(sandbox.pid("dev", "supervisor").unwrap(), Signal::HUP);
         let kubeconfig = environment.join("operator").join("kubeconfig");
-        until("the credential is made", || kubeconfig.is_file());
 
         let kubectl = |args: &[&str]| {
             let flag = format!("--kubeconfig={}", kubeconfig.display());
