@@ -29,6 +29,8 @@ pub(super) struct Flight {
     uid: Option<Uid>,
     target: Target,
     low: bool,
+    /// Abandoned by its client, it comes as late as it can.
+    pub(super) lazy: bool,
 }
 
 #[derive(Debug)]
@@ -113,6 +115,7 @@ impl World {
             uid: None,
             target,
             low: false,
+            lazy: false,
         });
         if queued { Ok(()) } else { self.send(self.flights.len() - 1) }
     }
@@ -204,6 +207,7 @@ impl World {
     /// The client is told that nobody knows, while the request is still under way.
     fn give_up(&mut self, at: usize) {
         let deadline = self.rest_dies_at(at);
+        let lazy = self.random.bool();
         let flight = &mut self.flights[at];
         let rest = Flight {
             id: flight.id,
@@ -217,6 +221,7 @@ impl World {
             uid: flight.uid.clone(),
             target: flight.target.clone(),
             low: flight.low,
+            lazy,
         };
         let stays = flight.is_sent() && flight.request.is_write();
         flight.state = State::Answered(flight.request.failure(ErrorKind::Unavailable));
@@ -263,10 +268,18 @@ impl World {
             if stays {
                 self.flights[at].deadline = self.rest_dies_at(at);
                 self.flights[at].client = false;
+                self.flights[at].lazy = self.random.bool();
             } else {
                 self.flights.swap_remove(at);
             }
         }
+    }
+
+    /// The last moment at which an abandoned request that comes as late as it can may still take effect.
+    pub(super) fn last_call(&self) -> Option<(usize, Moment)> {
+        let lazy = self.flights.iter().enumerate().filter(|(_, f)| f.lazy && !f.client);
+        let last = lazy.filter_map(|(at, f)| Some((at, f.deadline? - Duration::from_millis(1))));
+        last.min_by_key(|(_, moment)| *moment)
     }
 
     /// Deadlines that have passed: clients give up, and a request to the cloud takes no effect later.

@@ -23,10 +23,12 @@ macro_rules! words {
                 words
             }
 
-            /// Turns each word on with even chances, except those that break an assumption of the protocol.
+            /// Turns each word on with chances that differ from run to run: few faults go deep, many go wide. Those
+            /// that break an assumption of the protocol stay off.
             pub(super) fn random(random: &mut fastrand::Rng) -> Self {
                 let mut words = Self::default();
-                $(words.$word = random.bool();)+
+                let chance = [15, 35, 60][random.usize(..3)];
+                $(words.$word = random.u8(..100) < chance;)+
                 words.late = false;
                 words
             }

@@ -109,3 +109,28 @@ impl Counts {
         self.duplicates += other.duplicates;
     }
 }
+
+/// Seeds until a bug is found in its world, with what was broken.
+fn hunt(row: &super::planted::Row) -> Option<(u64, Broken)> {
+    let words = (!row.words.is_empty()).then(|| Words::parse(row.words));
+    (1..=row.budget).find_map(|seed| {
+        let what = run(seed, words, Some(row.bug)).err()?;
+        // Without the bug the same seed must be clean, or it shows something else.
+        run(seed, words, None).is_ok().then_some((seed, what))
+    })
+}
+
+#[test]
+fn every_planted_bug_is_found() {
+    let mut missed = Vec::new();
+    for row in ROWS {
+        match hunt(row) {
+            Some((seeds, what)) => println!("{:<40} {seeds:>6} seeds  {what}", row.name),
+            None => {
+                println!("{:<40} NOT FOUND in {} seeds", row.name, row.budget);
+                missed.push(row.name);
+            }
+        }
+    }
+    assert!(missed.is_empty(), "not found: {missed:?}");
+}

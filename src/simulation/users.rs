@@ -129,6 +129,12 @@ impl World {
                     list.fault(malice, go(Fate::GiveUp));
                 }
             } else if flight.is_sent() {
+                if flight.lazy {
+                    let (arrive, die) = if self.storm { (1, 0) } else { (20, 5) };
+                    list.0.push((arrive, Cost::Free, go(Fate::Arrive)));
+                    list.0.push((die, Cost::Free, go(Fate::Die)));
+                    continue;
+                }
                 list.free(if flight.client { 40 } else { 6 }, go(Fate::Arrive));
                 if !flight.client {
                     list.free(2, go(Fate::Die));
@@ -188,9 +194,9 @@ impl World {
         }
         let words = self.swarm.words;
         for at in 0..self.swarm.names {
-            let mut act = |on: bool, weight, act| {
+            let mut act = |on: bool, weight: u32, act: Act| {
                 if on {
-                    list.0.push((weight, Cost::Act, Event::User(act)));
+                    list.0.push((weight * 4, Cost::Act, Event::User(act)));
                 }
             };
             let Some(stored) = self.api.objects.get(&name(at)) else {
@@ -266,7 +272,7 @@ impl World {
             if let Some(to) = to {
                 let (to, cost) = bound(to);
                 if to > self.now {
-                    list.0.push((weight, cost, Event::Time(to)));
+                    list.0.push((weight * 4, cost, Event::Time(to)));
                 }
             }
         }
@@ -280,15 +286,16 @@ enum Cost {
     Act,
 }
 
+/// What may happen next, with quarters of a weight, and what it costs.
 #[derive(Default)]
 struct Events(Vec<(u32, Cost, Event)>);
 
 impl Events {
     fn free(&mut self, weight: u32, event: Event) {
-        self.0.push((weight, Cost::Free, event));
+        self.0.push((weight * 4, Cost::Free, event));
     }
 
     fn fault(&mut self, weight: u32, event: Event) {
-        self.0.push((weight, Cost::Fault, event));
+        self.0.push((weight * 4, Cost::Fault, event));
     }
 }

@@ -278,7 +278,7 @@ impl World {
                 *self.config.lock().unwrap() = None;
             }
             Event::ConfigBack => self.config_back(),
-            Event::Time(to) => self.advance(to),
+            Event::Time(to) => return self.advance(to),
         }
         Ok(())
     }
@@ -418,7 +418,16 @@ impl World {
     }
 
     /// Time goes on: leases are renewed, requests time out, the cloud does its work.
-    pub(super) fn advance(&mut self, to: Moment) {
+    pub(super) fn advance(&mut self, to: Moment) -> Result<(), Broken> {
+        while let Some((at, last)) = self.last_call().filter(|(_, last)| *last <= to) {
+            self.pass_time(last);
+            self.network(at, super::network::Fate::Arrive)?;
+        }
+        self.pass_time(to);
+        Ok(())
+    }
+
+    fn pass_time(&mut self, to: Moment) {
         self.at_this_moment = 0;
         self.now = self.now.max(to);
         let now = self.now;
