@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::cloud::Sight;
 use super::oracle::Broken;
+use super::swarm::Aim;
 use super::wire::{Answer, Request};
 use super::world::{Doctored, World};
 use crate::controller::Target;
@@ -82,6 +83,16 @@ impl Flight {
 
     pub(super) fn is_answered(&self) -> bool {
         matches!(self.state, State::Answered(_))
+    }
+
+    pub(super) fn is_aimed_at(&self, aim: Aim) -> bool {
+        match aim {
+            Aim::Everything => true,
+            Aim::Creates => matches!(self.request, Request::Create { .. }),
+            Aim::Writes => self.request.is_write(),
+            Aim::Cluster => self.request.to_cluster(),
+            Aim::Cloud => !self.request.to_cluster(),
+        }
     }
 
     pub(super) fn is_finalizer_patch(&self) -> bool {

@@ -1,5 +1,8 @@
 //! Bugs that the simulator must find.
 
+use std::time::Duration;
+
+use super::swarm::{Aim, Swarm};
 use super::world::Doctored;
 use crate::lifecycle::policy::Planted;
 
@@ -16,31 +19,108 @@ pub(super) enum Bug {
 pub(super) struct Row {
     pub(super) name: &'static str,
     pub(super) bug: Bug,
+    /// What may happen.
     pub(super) words: &'static str,
+    /// Brings rare constellations closer.
+    pub(super) steer: fn(&mut Swarm),
+    /// It must be found within so many seeds.
     pub(super) budget: u64,
 }
 
-const fn inside(name: &'static str, bug: Planted, words: &'static str, budget: u64) -> Row {
-    Row { name, bug: Bug::Inside(bug), words, budget }
+/// Seeds that the search for one bug may take.
+const BUDGET: u64 = 10_000;
+
+const fn row(name: &'static str, bug: Bug, words: &'static str, steer: fn(&mut Swarm)) -> Row {
+    Row {
+        name,
+        bug,
+        words,
+        steer,
+        budget: BUDGET,
+    }
 }
 
-const fn around(name: &'static str, bug: Doctored, words: &'static str, budget: u64) -> Row {
-    Row { name, bug: Bug::Around(bug), words, budget }
+/// One object, and a network whose faults fall on creates alone.
+fn creates(swarm: &mut Swarm) {
+    swarm.names = 1;
+    swarm.aim = Aim::Creates;
 }
+
+/// Two leaders that come and go while one object is made and deleted, and creates that are slow.
+fn duel(swarm: &mut Swarm) {
+    creates(swarm);
+    swarm.malice = 20;
+    swarm.acts = 2;
+    swarm.faults = swarm.faults.max(4);
+    swarm.timeout = Duration::from_secs(20);
+    swarm.lag = Duration::ZERO;
+}
+
+fn any(_: &mut Swarm) {}
 
 /// Every planted bug.
 pub(super) const ROWS: &[Row] = &[
-    around("no guard on the intent", Doctored::UnguardedIntent, "crash,vanish,lost", 10_000),
-    around("status patch without resourceVersion", Doctored::UnguardedStatus, "delete,race,recreate,lost", 10_000),
-    around("find by key instead of uid", Doctored::FindByKey, "delete,strip,vanish", 10_000),
-    around("new key on retry", Doctored::NewKey, "delete,lag,lost", 10_000),
-    inside("done after one look", Planted::OneLook, "delete,race,lag", 10_000),
-    inside("short looks where long ones are due", Planted::ShortLooks, "delete,race,lost", 10_000),
-    inside("looks kept over a change", Planted::LooksKept, "delete,overlap,lost", 10_000),
-    inside("create in doubt dropped", Planted::DoubtDropped, "delete,lost,late", 10_000),
-    inside("create without our own write before", Planted::NoWriteBeforeCreate, "delete,overlap,lost", 10_000),
-    inside("right to create outlives the key", Planted::BlindForEver, "overlap,expire,lost", 10_000),
-    inside("stripped taken as no intent", Planted::StrippedIsNoIntent, "delete,strip", 10_000),
-    inside("older incarnation recorded", Planted::OlderRecorded, "edit,lost,late", 10_000),
-    inside("incarnation not raised", Planted::NotRaised, "delete,vanish", 10_000),
+    row(
+        "no guard on the intent",
+        Bug::Around(Doctored::UnguardedIntent),
+        "crash,vanish,lost",
+        any,
+    ),
+    row(
+        "status patch without resourceVersion",
+        Bug::Around(Doctored::UnguardedStatus),
+        "delete,race,recreate,lost",
+        any,
+    ),
+    row(
+        "find by key instead of uid",
+        Bug::Around(Doctored::FindByKey),
+        "delete,strip,vanish",
+        any,
+    ),
+    row("new key on retry", Bug::Around(Doctored::NewKey), "delete,lag,lost", any),
+    row("done after one look", Bug::Inside(Planted::OneLook), "delete,race,lag", any),
+    row(
+        "short looks where long ones are due",
+        Bug::Inside(Planted::ShortLooks),
+        "delete,race,lost",
+        any,
+    ),
+    row(
+        "looks kept over a change",
+        Bug::Inside(Planted::LooksKept),
+        "delete,overlap,lost",
+        duel,
+    ),
+    row(
+        "create in doubt dropped",
+        Bug::Inside(Planted::DoubtDropped),
+        "delete,lost,late",
+        creates,
+    ),
+    row(
+        "create without our own write before",
+        Bug::Inside(Planted::NoWriteBeforeCreate),
+        "delete,overlap,lost",
+        any,
+    ),
+    row(
+        "right to create outlives the key",
+        Bug::Inside(Planted::BlindForEver),
+        "overlap,expire,lost",
+        any,
+    ),
+    row(
+        "stripped taken as no intent",
+        Bug::Inside(Planted::StrippedIsNoIntent),
+        "delete,strip",
+        any,
+    ),
+    row(
+        "older incarnation recorded",
+        Bug::Inside(Planted::OlderRecorded),
+        "crash,edit,lost,late",
+        creates,
+    ),
+    row("incarnation not raised", Bug::Inside(Planted::NotRaised), "delete,vanish", any),
 ];

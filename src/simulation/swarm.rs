@@ -98,6 +98,16 @@ words! {
     late,
 }
 
+/// Which requests the network's faults are for: faults that fall on everything seldom meet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Aim {
+    Everything,
+    Creates,
+    Writes,
+    Cluster,
+    Cloud,
+}
+
 /// A run's parameters.
 #[derive(Clone, Debug)]
 pub(super) struct Swarm {
@@ -120,6 +130,7 @@ pub(super) struct Swarm {
     pub(super) haste: u32,
     /// How often faults come, 1 to 20.
     pub(super) malice: u32,
+    pub(super) aim: Aim,
     /// How slow watches are, 1 (slow) to 20.
     pub(super) watch: u32,
 }
@@ -150,6 +161,7 @@ impl Swarm {
             poll: Duration::from_mins(5),
             haste: random.u32(1..=20),
             malice: random.u32(1..=20),
+            aim: [Aim::Everything, Aim::Creates, Aim::Writes, Aim::Cluster, Aim::Cloud][random.usize(..5)],
             watch: random.u32(1..=20),
             words,
         }

@@ -121,6 +121,7 @@ impl World {
             let process = self.processes[flight.slot].as_ref();
             let awake = process.is_some_and(|p| p.life == flight.life && !p.paused);
             let go = |fate| Event::Network(at, fate);
+            let fault = fault && flight.is_aimed_at(self.swarm.aim);
             if flight.is_queued() && awake {
                 list.free(20, go(Fate::Send));
             } else if flight.is_answered() && awake {
@@ -152,7 +153,7 @@ impl World {
                     let kind = kinds[flight.id as usize % 2];
                     list.fault(malice, go(Fate::FailAfter(kind)));
                 }
-                if fault && words.race && self.can_race(flight) {
+                if self.storm && self.faults > 0 && words.race && self.can_race(flight) {
                     list.fault(malice * 2, go(Fate::Race));
                 }
             }
