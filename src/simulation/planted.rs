@@ -56,6 +56,16 @@ fn duel(swarm: &mut Swarm) {
     swarm.lag = Duration::ZERO;
 }
 
+/// Creates in doubt while the user edits.
+fn edits(swarm: &mut Swarm) {
+    creates(swarm);
+    swarm.malice = 20;
+    swarm.faults = 8;
+    swarm.acts = 3;
+    swarm.timeout = Duration::from_secs(5);
+    swarm.storm = 300;
+}
+
 fn any(_: &mut Swarm) {}
 
 /// Every planted bug.
@@ -120,7 +130,7 @@ pub(super) const ROWS: &[Row] = &[
         "older incarnation recorded",
         Bug::Inside(Planted::OlderRecorded),
         "crash,edit,lost,late",
-        creates,
+        edits,
     ),
     row("incarnation not raised", Bug::Inside(Planted::NotRaised), "delete,vanish", any),
 ];
