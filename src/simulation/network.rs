@@ -29,6 +29,7 @@ pub(super) struct Flight {
     /// Whose instance it writes.
     uid: Option<Uid>,
     target: Target,
+    incarnation: Option<u32>,
     low: bool,
     /// Abandoned by its client, it comes as late as it can.
     pub(super) lazy: bool,
@@ -85,6 +86,16 @@ impl Flight {
         matches!(self.state, State::Answered(_))
     }
 
+    /// The incarnation that it creates, once sent and until it arrives.
+    pub(super) fn creates(&self) -> Option<u32> {
+        self.incarnation.filter(|_| self.is_sent())
+    }
+
+    /// Whether it takes our finalizer off.
+    pub(super) fn removes_finalizer(&self) -> bool {
+        matches!(self.request, Request::Metadata(..)) && !self.is_finalizer_patch()
+    }
+
     pub(super) fn is_aimed_at(&self, aim: Aim) -> bool {
         match aim {
             Aim::Everything => true,
@@ -125,6 +136,7 @@ impl World {
             deadline: None,
             uid: None,
             target,
+            incarnation: None,
             low: false,
             lazy: false,
         });
@@ -143,11 +155,12 @@ impl World {
             Request::Create { start_before, .. } if now >= *start_before => Some(ErrorKind::TooLate),
             _ => None,
         };
-        let (mut uid, mut low) = (None, false);
+        let (mut uid, mut low, mut number) = (None, false, None);
         if let (None, Request::Create { body, .. }) = (refusal, &flight.request) {
             let (owner, incarnation) = owner_of(body.as_str());
             low = self.check_create(&owner, incarnation)?;
             uid = Some(owner);
+            number = Some(incarnation);
         }
         let timeout = if to_cluster { CLUSTER_TIMEOUT } else { self.swarm.timeout };
         let flight = &mut self.flights[at];
@@ -158,7 +171,7 @@ impl World {
             Some(kind) => format!("p{life} #{id} {word}: not sent, {}", kind.label()),
             None => format!("p{life} #{id} {word}"),
         });
-        (flight.uid, flight.low) = (uid, low);
+        (flight.uid, flight.low, flight.incarnation) = (uid, low, number);
         match refusal {
             Some(kind) => flight.state = State::Answered(flight.request.failure(kind)),
             None => {
@@ -231,6 +244,7 @@ impl World {
             deadline,
             uid: flight.uid.clone(),
             target: flight.target.clone(),
+            incarnation: flight.incarnation,
             low: flight.low,
             lazy,
         };

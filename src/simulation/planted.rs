@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use super::network::Fate;
 use super::swarm::{Aim, Swarm};
-use super::world::Doctored;
+use super::users::Act;
+use super::world::{Doctored, Event, World};
 use crate::lifecycle::policy::Planted;
 
 /// A planted bug.
@@ -23,9 +25,14 @@ pub(super) struct Row {
     pub(super) words: &'static str,
     /// Brings rare constellations closer.
     pub(super) steer: fn(&mut Swarm),
+    /// How much likelier an event is than it would be: 1 as always, 0 never.
+    pub(super) bias: Bias,
     /// It must be found within so many seeds.
     pub(super) budget: u64,
 }
+
+/// A hand on the scales of chance.
+pub(super) type Bias = fn(&World, &Event) -> u32;
 
 /// Seeds that the search for one bug may take.
 const BUDGET: u64 = 10_000;
@@ -36,7 +43,81 @@ const fn row(name: &'static str, bug: Bug, words: &'static str, steer: fn(&mut S
         bug,
         words,
         steer,
+        bias: none,
         budget: BUDGET,
+    }
+}
+
+const fn biased(mut row: Row, bias: Bias) -> Row {
+    row.bias = bias;
+    row
+}
+
+/// Chance alone.
+pub(super) fn none(_: &World, _: &Event) -> u32 {
+    1
+}
+
+/// Keeps a create of the first incarnation away until the second is written and its create is lost with its process.
+fn old_create_comes_late(world: &World, event: &Event) -> u32 {
+    if !world.storm {
+        return 1;
+    }
+    let flying = |number| world.flights.iter().any(|f| f.creates() == Some(number));
+    match event {
+        Event::User(Act::Edit(_)) => 30 * u32::from(flying(1)),
+        Event::Crash(_) => 50 * u32::from(flying(2)),
+        Event::Network(at, fate) => match (world.flights[*at].creates(), fate) {
+            (Some(1), Fate::GiveUp) => 20,
+            (Some(1), Fate::Arrive) => 20 * u32::from(flying(2)),
+            (Some(_), Fate::Arrive | Fate::GiveUp | Fate::Die) => 0,
+            _ => 1,
+        },
+        _ => 1,
+    }
+}
+
+/// One leader looks; then another writes, sends a create that is slow, and exits; then the first looks again.
+fn looks_around_another(world: &World, event: &Event) -> u32 {
+    if !world.storm {
+        return 1;
+    }
+    let looked = world.first_look();
+    let flying = world.flights.iter().find(|f| f.creates().is_some());
+    match event {
+        Event::User(Act::Delete(_)) => 50,
+        Event::Take(slot) => u32::from(!world.is_behind(*slot)),
+        Event::Elect(_) if world.leaders().count() == 1 => {
+            let late = looked.is_some_and(|at| world.now >= at + Duration::from_secs(6));
+            50 * u32::from(late && flying.is_none())
+        }
+        Event::Exit(slot) => 50 * u32::from(flying.is_some_and(|f| f.client && f.slot == *slot)),
+        Event::Time(to) => match (looked, flying) {
+            (Some(at), None) => u32::from(*to < at + Duration::from_secs(25)),
+            _ => 1,
+        },
+        Event::Network(at, fate) if world.flights[*at].creates().is_some() => {
+            u32::from(!matches!(fate, Fate::Arrive | Fate::Die | Fate::GiveUp))
+        }
+        _ => 1,
+    }
+}
+
+/// A removal of the finalizer that is under way meets a create that is slow.
+fn removal_meets_create(world: &World, event: &Event) -> u32 {
+    let Event::Network(at, fate) = event else {
+        return 1;
+    };
+    if !world.storm {
+        return 1;
+    }
+    let flight = &world.flights[*at];
+    let flying = world.flights.iter().any(|f| f.creates().is_some());
+    match fate {
+        Fate::Arrive if flight.creates().is_some() => u32::from(world.api.objects.is_empty()),
+        Fate::Arrive if flight.removes_finalizer() => 20 * u32::from(flying),
+        Fate::GiveUp if flight.removes_finalizer() => 10,
+        _ => 1,
     }
 }
 
@@ -52,6 +133,7 @@ fn duel(swarm: &mut Swarm) {
     swarm.malice = 20;
     swarm.acts = 2;
     swarm.faults = swarm.faults.max(4);
+    swarm.storm = 200;
     swarm.timeout = Duration::from_secs(20);
     swarm.lag = Duration::ZERO;
 }
@@ -96,24 +178,24 @@ pub(super) const ROWS: &[Row] = &[
         "delete,race,lost",
         any,
     ),
-    row(
+    biased(row(
         "looks kept over a change",
         Bug::Inside(Planted::LooksKept),
         "delete,overlap,lost",
         duel,
-    ),
+    ), looks_around_another),
     row(
         "create in doubt dropped",
         Bug::Inside(Planted::DoubtDropped),
         "delete,lost,late",
         creates,
     ),
-    row(
+    biased(row(
         "create without our own write before",
         Bug::Inside(Planted::NoWriteBeforeCreate),
         "delete,overlap,lost",
-        any,
-    ),
+        duel,
+    ), removal_meets_create),
     row(
         "right to create outlives the key",
         Bug::Inside(Planted::BlindForEver),
@@ -126,11 +208,11 @@ pub(super) const ROWS: &[Row] = &[
         "delete,strip",
         any,
     ),
-    row(
+    biased(row(
         "older incarnation recorded",
         Bug::Inside(Planted::OlderRecorded),
         "crash,edit,lost,late",
         edits,
-    ),
+    ), old_create_comes_late),
     row("incarnation not raised", Bug::Inside(Planted::NotRaised), "delete,vanish", any),
 ];

@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::oracle::{Broken, Counts};
-use super::planted::{Bug, ROWS, Row};
+use super::planted::{Bias, Bug, ROWS, Row};
 use super::swarm::{Swarm, Words};
 use super::trace::Trace;
 use super::world::{Verdict, World};
@@ -18,6 +18,7 @@ const DEFAULT_SEEDS: u64 = 5_000;
 struct Setting {
     words: Option<Words>,
     steer: fn(&mut Swarm),
+    bias: Bias,
     bug: Option<Bug>,
 }
 
@@ -26,6 +27,7 @@ impl Setting {
         Self {
             words: None,
             steer: |_| (),
+            bias: super::planted::none,
             bug: None,
         }
     }
@@ -34,6 +36,7 @@ impl Setting {
         Self {
             words: Some(Words::parse(row.words)),
             steer: row.steer,
+            bias: row.bias,
             bug: Some(row.bug),
         }
     }
@@ -58,7 +61,9 @@ fn world(seed: u64, setting: Setting, keep: bool) -> World {
     (setting.steer)(&mut swarm);
     let bug = setting.bug;
     let policy = Policy::new(ClusterId::new("c"));
-    World::new(seed, swarm, policy, bug, Trace::new(keep))
+    let mut world = World::new(seed, swarm, policy, bug, Trace::new(keep));
+    world.bias = setting.bias;
+    world
 }
 
 /// Runs one seed; a panic is a failure like any other.

@@ -87,6 +87,9 @@ impl World {
             self.add_faults(&mut list);
             self.add_time(&mut list);
         }
+        for (weight, _, event) in &mut list.0 {
+            *weight *= (self.bias)(self, event);
+        }
         let total: u32 = list.0.iter().map(|(weight, _, _)| weight).sum();
         if total == 0 {
             return Event::Time(self.next_timer().unwrap_or(self.now + Duration::from_secs(1)));
@@ -244,8 +247,8 @@ impl World {
             let leads = process.leading();
             let overlap = words.overlap && leaders == 1 && !leads && !process.paused;
             fault(overlap, malice, Event::Elect(slot));
-            fault(words.overlap && leaders == 2 && leads, 2, Event::Exit(slot));
-            fault(words.crash && leads, malice / 2 + 1, Event::Crash(slot));
+            fault(words.overlap && leaders == 2 && leads, 4, Event::Exit(slot));
+            fault(words.crash && leads, malice / 5 + 1, Event::Crash(slot));
             fault(words.pause && leads && !process.paused, malice / 2 + 1, Event::Pause(slot));
             let behind = process.cursor < self.api.log.len();
             fault(words.relist && behind && !process.paused, malice / 2 + 1, Event::List(slot));
