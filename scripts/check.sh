@@ -31,12 +31,21 @@ run_lints() {
 
 # The control plane's programs, once, before any test waits for them: found, downloaded or built (minutes).
 prepare_control_plane() {
-    local tools
+    local dir ready pid
     cargo build --all-features --locked --bin vmctl
-    tools=$(mktemp -d)
-    # Ends by itself as soon as it is up, because its standard input is closed.
-    target/debug/vmctl control-plane --dir "$tools" --watch-stdin </dev/null >/dev/null
-    rm -rf "$tools"
+    dir=$(mktemp -d)
+    exec 3< <(exec target/debug/vmctl control-plane --dir "$dir")
+    pid=$!
+    if ! read -r ready <&3; then
+        echo "check.sh: the control plane did not come up; see above for what is missing" >&2
+        return 1
+    fi
+    echo "control plane: $ready"
+    kill "$pid"
+    # It has stopped its children when it ends.
+    while read -r ready <&3; do :; done
+    exec 3<&-
+    rm -rf "$dir"
 }
 
 run_tests() {

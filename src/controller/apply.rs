@@ -7,6 +7,7 @@ use super::observe::{DepartedSight, Sight};
 use super::{AFTER_CONFLICT, Clouds, Cluster, ClusterError, Pass, Reconciler};
 use crate::api;
 use crate::domain::{ErrorKind, InstanceId, Intent, Moment, ObjectKey, ProviderError, Uid};
+use crate::lifecycle::policy::Planted;
 use crate::lifecycle::{Action, Memory, Outcome, Plan, Requeue};
 use crate::provider::Provider;
 use crate::runtime::clock::Clock;
@@ -160,7 +161,9 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
         };
         let life = config.key_lifetime();
         let sent = self.time.now();
-        let own = sight.memory.own_write().unwrap_or(sent);
+        let own = sight.memory.own_write();
+        let own = own.filter(|_| !self.policy.planted(Planted::NoWriteBeforeCreate));
+        let own = own.unwrap_or(sent);
         self.remember(sight, |memory| memory.sending_create(sent, life));
         failpoint::reach("create");
         let start_before = own + self.policy.own_write_valid;

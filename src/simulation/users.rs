@@ -87,12 +87,12 @@ impl World {
             self.add_faults(&mut list);
             self.add_time(&mut list);
         }
+        for (weight, _, event) in &mut list.0 {
+            *weight *= (self.bias)(self, event);
+        }
         let total: u32 = list.0.iter().map(|(weight, _, _)| weight).sum();
         if total == 0 {
-            return Event::Time(
-                self.next_timer()
-                    .unwrap_or(self.now + Duration::from_secs(1)),
-            );
+            return Event::Time(self.next_timer().unwrap_or(self.now + Duration::from_secs(1)));
         }
         let mut at = self.random.u32(..total);
         for (weight, cost, event) in list.0 {
@@ -124,6 +124,7 @@ impl World {
             let process = self.processes[flight.slot].as_ref();
             let awake = process.is_some_and(|p| p.life == flight.life && !p.paused);
             let go = |fate| Event::Network(at, fate);
+            let fault = fault && flight.is_aimed_at(self.swarm.aim);
             if flight.is_queued() && awake {
                 list.free(20, go(Fate::Send));
             } else if flight.is_answered() && awake {
@@ -132,6 +133,12 @@ impl World {
                     list.fault(malice, go(Fate::GiveUp));
                 }
             } else if flight.is_sent() {
+                if flight.lazy {
+                    let (arrive, die) = if self.storm { (1, 0) } else { (20, 5) };
+                    list.0.push((arrive, Cost::Free, go(Fate::Arrive)));
+                    list.0.push((die, Cost::Free, go(Fate::Die)));
+                    continue;
+                }
                 list.free(if flight.client { 40 } else { 6 }, go(Fate::Arrive));
                 if !flight.client {
                     list.free(2, go(Fate::Die));
@@ -142,18 +149,14 @@ impl World {
                     list.fault(malice, go(Fate::GiveUp));
                 }
                 if fault && words.errors {
-                    let kinds = [
-                        ErrorKind::Unavailable,
-                        ErrorKind::RateLimited,
-                        ErrorKind::Conflict,
-                    ];
+                    let kinds = [ErrorKind::Unavailable, ErrorKind::RateLimited, ErrorKind::Conflict];
                     let kind = kinds[flight.id as usize % 3];
                     list.fault(malice / 2, go(Fate::FailBefore(kind)));
                     let kinds = [ErrorKind::Unavailable, ErrorKind::Malformed];
                     let kind = kinds[flight.id as usize % 2];
                     list.fault(malice, go(Fate::FailAfter(kind)));
                 }
-                if fault && words.race && self.can_race(flight) {
+                if self.storm && self.faults > 0 && words.race && self.can_race(flight) {
                     list.fault(malice * 2, go(Fate::Race));
                 }
             }
@@ -195,24 +198,16 @@ impl World {
         }
         let words = self.swarm.words;
         for at in 0..self.swarm.names {
-            let mut act = |on: bool, weight, act| {
+            let mut act = |on: bool, weight: u32, act: Act| {
                 if on {
-                    list.0.push((weight, Cost::Act, Event::User(act)));
+                    list.0.push((weight * 4, Cost::Act, Event::User(act)));
                 }
             };
             let Some(stored) = self.api.objects.get(&name(at)) else {
                 let used = self.lives.iter().any(|l| l.key == name(at));
-                act(
-                    !used || words.recreate,
-                    if used { 4 } else { 30 },
-                    Act::Create(at),
-                );
+                act(!used || words.recreate, if used { 4 } else { 30 }, Act::Create(at));
                 for which in 0..self.exported.len() {
-                    act(
-                        words.copy && (!used || words.recreate),
-                        4,
-                        Act::CreateCopy(at, which),
-                    );
+                    act(words.copy && (!used || words.recreate), 4, Act::CreateCopy(at, which));
                 }
                 continue;
             };
@@ -221,16 +216,8 @@ impl World {
             act(words.delete && !object.deleting, 4, Act::Delete(at));
             act(words.strip && object.finalizer, 2, Act::StripFinalizer(at));
             act(words.strip && marked, 2, Act::StripAnnotation(at));
-            act(
-                words.strip && marked && object.finalizer,
-                2,
-                Act::StripBoth(at),
-            );
-            act(
-                words.stripstatus && object.recorded.is_some(),
-                3,
-                Act::StripStatus(at),
-            );
+            act(words.strip && marked && object.finalizer, 2, Act::StripBoth(at));
+            act(words.stripstatus && object.recorded.is_some(), 3, Act::StripStatus(at));
             let may_edit = object.recorded.is_none() && !object.deleting;
             act(words.edit && may_edit, 4, Act::Edit(at));
             act(words.relabel, 1, Act::Relabel(at));
@@ -260,63 +247,36 @@ impl World {
             let leads = process.leading();
             let overlap = words.overlap && leaders == 1 && !leads && !process.paused;
             fault(overlap, malice, Event::Elect(slot));
-            fault(words.overlap && leaders == 2 && leads, 2, Event::Exit(slot));
-            fault(words.crash && leads, malice / 2 + 1, Event::Crash(slot));
-            fault(
-                words.pause && leads && !process.paused,
-                malice / 2 + 1,
-                Event::Pause(slot),
-            );
+            fault(words.overlap && leaders == 2 && leads, 4, Event::Exit(slot));
+            fault(words.crash && leads, malice / 5 + 1, Event::Crash(slot));
+            fault(words.pause && leads && !process.paused, malice / 2 + 1, Event::Pause(slot));
             let behind = process.cursor < self.api.log.len();
-            fault(
-                words.relist && behind && !process.paused,
-                malice / 2 + 1,
-                Event::List(slot),
-            );
+            fault(words.relist && behind && !process.paused, malice / 2 + 1, Event::List(slot));
         }
         for (at, machine) in self.cloud.machines.iter().enumerate() {
-            fault(
-                words.vanish && machine.alive,
-                malice / 2 + 1,
-                Event::Vanish(at),
-            );
+            fault(words.vanish && machine.alive, malice / 2 + 1, Event::Vanish(at));
         }
-        fault(
-            words.quota && !self.cloud.quota_used_up,
-            2,
-            Event::QuotaUsedUp,
-        );
+        fault(words.quota && !self.cloud.quota_used_up, 2, Event::QuotaUsedUp);
         fault(words.noconfig && !config_gone, 2, Event::ConfigGone);
     }
 
     fn add_time(&mut self, list: &mut Events) {
         let haste = self.swarm.haste;
-        let least = self
-            .flights
-            .iter()
-            .filter(|f| f.client)
-            .filter_map(|f| f.deadline)
-            .min();
+        let least = self.flights.iter().filter(|f| f.client).filter_map(|f| f.deadline).min();
         let may_time_out = self.swarm.words.lost && self.faults > 0;
         let bound = |to: Moment| match least {
-            Some(least) if to >= least && !may_time_out => {
-                (least - Duration::from_millis(1), Cost::Free)
-            }
+            Some(least) if to >= least && !may_time_out => (least - Duration::from_millis(1), Cost::Free),
             Some(least) if to >= least => (to, Cost::Fault),
             _ => (to, Cost::Free),
         };
         let short = self.now + Duration::from_millis(self.random.u64(1..2_000));
         let long = self.now + Duration::from_millis(self.random.u64(1_000..40_000));
         let timer = self.next_timer();
-        for (weight, to) in [
-            (haste, Some(short)),
-            (haste.div_ceil(3), Some(long)),
-            (haste, timer),
-        ] {
+        for (weight, to) in [(haste, Some(short)), (haste.div_ceil(3), Some(long)), (haste, timer)] {
             if let Some(to) = to {
                 let (to, cost) = bound(to);
                 if to > self.now {
-                    list.0.push((weight, cost, Event::Time(to)));
+                    list.0.push((weight * 4, cost, Event::Time(to)));
                 }
             }
         }
@@ -330,15 +290,16 @@ enum Cost {
     Act,
 }
 
+/// What may happen next, with quarters of a weight, and what it costs.
 #[derive(Default)]
 struct Events(Vec<(u32, Cost, Event)>);
 
 impl Events {
     fn free(&mut self, weight: u32, event: Event) {
-        self.0.push((weight, Cost::Free, event));
+        self.0.push((weight * 4, Cost::Free, event));
     }
 
     fn fault(&mut self, weight: u32, event: Event) {
-        self.0.push((weight, Cost::Fault, event));
+        self.0.push((weight * 4, Cost::Fault, event));
     }
 }
