@@ -26,7 +26,7 @@ Exit codes: 0 success, 1 failure, 2 usage, 3 not ready or timed out, 4 not found
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Make an environment, or bring it to what it must be
-    Up(up::Args),
+    Up(Box<up::Args>),
     /// Remove an environment
     Down(down::Args),
     /// Say what of an environment runs
@@ -34,12 +34,12 @@ pub(crate) enum Command {
     /// Run kubectl in an environment
     Kubectl(kubectl::Args),
     /// Run the mock provider alone
-    Mock(mock::Args),
+    Mock(Box<mock::Args>),
     /// Print versions
     Version(version::Args),
     /// Run a control plane in the foreground, for tests
     #[command(hide = true)]
-    ControlPlane(foreground::Args),
+    ControlPlane(Box<foreground::Args>),
     /// Own everything that runs for an environment
     #[command(hide = true, name = supervisor::SUBCOMMAND)]
     Supervise(supervisor::Args),

@@ -94,13 +94,13 @@ fn run(args: Args) -> Result<(), Failure> {
 
 async fn dispatch(command: Command) -> Result<(), Failure> {
     match command {
-        Command::Up(args) => up::run(args).await,
+        Command::Up(args) => up::run(*args).await,
         Command::Down(args) => down::run(args).await,
         Command::Status(args) => status::run(args).await,
         Command::Kubectl(args) => kubectl::run(args),
-        Command::Mock(args) => mock::run(args).await,
+        Command::Mock(args) => mock::run(*args).await,
         Command::Version(args) => version::run(&args),
         Command::Supervise(args) => supervisor::run(args).await,
-        Command::ControlPlane(args) => foreground::run(args).await,
+        Command::ControlPlane(args) => foreground::run(*args).await,
     }
 }

@@ -6,9 +6,11 @@ mod sandbox;
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::io::{BufRead, BufReader, Read};
     use std::process::{Command, Stdio};
 
     use rustix::process::Signal;
+    use serde_json::Value;
 
     use super::sandbox::{Sandbox, is_running, signal, until};
 
@@ -117,13 +119,14 @@ mod tests {
     fn an_interrupted_up_keeps_what_it_made_and_the_next_one_goes_on() {
         let sandbox = Sandbox::new();
         for (sent, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)] {
-            let up = sandbox.start(&["up"]);
-            until("the supervisor is there", || {
-                sandbox.pid("dev", "supervisor").is_some()
-            });
+            let mut up = sandbox.start(&["up"]);
+            let mut stderr = BufReader::new(up.stderr.take().unwrap());
+            let mut words = String::new();
+            // The first line is the first step's: by then it listens to signals.
+            stderr.read_line(&mut words).unwrap();
             signal(up.id(), sent);
+            stderr.read_to_string(&mut words).unwrap();
             let output = up.wait_with_output().unwrap();
-            let words = String::from_utf8_lossy(&output.stderr);
             assert_eq!(output.status.code(), Some(code), "{words}");
             assert!(
                 words.contains("vmctl up --env dev") && words.contains("vmctl down --env dev"),
@@ -149,5 +152,49 @@ mod tests {
         }
         assert_eq!(sandbox.processes(), Vec::<u32>::new());
         assert!(!sandbox.environment("dev").exists());
+    }
+
+    #[test]
+    fn the_operators_credential_is_a_token_with_the_shipped_rights_and_no_more() {
+        let sandbox = Sandbox::new();
+        sandbox.succeed(&["up"]);
+        let environment = sandbox.environment("dev");
+        let mut plan: Value =
+            serde_json::from_slice(&fs::read(environment.join("plan.json")).unwrap()).unwrap();
+        plan["operator"] = true.into();
+        fs::write(environment.join("plan.json"), plan.to_string()).unwrap();
+        signal(sandbox.pid("dev", "supervisor").unwrap(), Signal::HUP);
+        let kubeconfig = environment.join("operator").join("kubeconfig");
+        until("the credential is made", || kubeconfig.is_file());
+
+        let kubectl = |args: &[&str]| {
+            let flag = format!("--kubeconfig={}", kubeconfig.display());
+            let answer = sandbox.vmctl(&[&["kubectl", &flag], args].concat());
+            format!("{}{}", answer.stdout, answer.stderr)
+        };
+        let who = kubectl(&["auth", "whoami", "-o=jsonpath={.status.userInfo.username}"]);
+        assert_eq!(
+            who,
+            "system:serviceaccount:vmoperator-system:vmoperator-controller-manager"
+        );
+        assert_eq!(
+            kubectl(&["auth", "can-i", "patch", "virtualmachines", "-A"]).trim(),
+            "yes"
+        );
+        for (verb, what) in [
+            ("delete", "virtualmachines"),
+            ("create", "secrets"),
+            ("*", "*"),
+        ] {
+            assert!(
+                kubectl(&["auth", "can-i", verb, what, "-A"]).contains("no"),
+                "{verb} {what}"
+            );
+        }
+        let text = fs::read_to_string(&kubeconfig).unwrap();
+        assert!(
+            text.contains("tokenFile") && !text.contains("client-key-data"),
+            "{text}"
+        );
     }
 }

@@ -1,12 +1,11 @@
 //! `vmctl up`: makes an environment so that a VirtualMachine can be created in it right now.
 
-use std::fmt::Write;
-
 use serde_json::json;
 use tokio::signal::unix::SignalKind;
 
 use super::journal::Event;
-use super::report::{Format, Outcome, Report};
+use super::report::{Format, Outcome, Report, Taken};
+use super::state::{Plan, State};
 use super::steps::Steps;
 use super::{Environment, Selection};
 use crate::files;
@@ -124,72 +123,79 @@ async fn step(
     outcome.map(drop)
 }
 
+/// The result of a run, in the form that was asked for.
 fn summary(args: &Args, environment: &Environment, report: &Report) -> Result<(), Failure> {
     let kubeconfig = environment.kubeconfig();
     if args.quiet {
         return output::data(&kubeconfig.display().to_string());
     }
-    let Some(state) = environment.running()? else {
-        return Err(Failure::new(
-            Exit::Environment,
-            "VMC-NOT-RUNNING",
-            "the environment ended meanwhile",
-        ));
+    let (Some(state), Some(plan)) = (environment.running()?, environment.plan()?) else {
+        let cause = "the environment ended meanwhile";
+        return Err(Failure::new(Exit::Environment, "VMC-NOT-RUNNING", cause));
     };
-    let plan = environment.plan()?;
-    let lacking = plan.is_some_and(|plan| plan.binaries.controller_manager.is_none());
     let unchanged = !report.taken().iter().any(|taken| taken.changed);
-    let seconds = report.elapsed().as_secs_f64();
-    if args.output == Format::Json {
-        let summary = json!({ "version": 1, "type": "summary", "environment": environment.name().as_str(),
-            "runtime": "embedded", "kubernetes": state.kubernetes, "server": state.server, "kubeconfig": kubeconfig,
-            "mockProvider": state.mock, "unchanged": unchanged, "seconds": seconds,
-            "vmctl": env!("CARGO_PKG_VERSION"), "controllerManager": !lacking });
-        return output::data(&summary.to_string());
+    match args.output {
+        Format::Text => output::data(&text(environment, report, &state, &plan, unchanged)),
+        Format::Json => {
+            let summary = json!({
+                "version": 1, "type": "summary", "environment": environment.name().as_str(),
+                "runtime": "embedded", "kubernetes": state.kubernetes, "server": state.server,
+                "kubeconfig": kubeconfig, "mockProvider": state.mock, "operator": state.operator,
+                "unchanged": unchanged, "seconds": report.elapsed().as_secs_f64(),
+                "vmctl": env!("CARGO_PKG_VERSION"),
+                "controllerManager": plan.binaries.controller_manager.is_some(),
+            });
+            output::data(&summary.to_string())
+        }
     }
+}
+
+fn text(
+    environment: &Environment,
+    report: &Report,
+    state: &State,
+    plan: &Plan,
+    unchanged: bool,
+) -> String {
+    let name = environment.name();
     let mut slowest = report.taken().to_vec();
     slowest.sort_by_key(|taken| std::cmp::Reverse(taken.time));
-    let slowest: Vec<String> = slowest
-        .iter()
-        .take(3)
-        .map(|taken| format!("{} {:.1} s", taken.step, taken.time.as_secs_f64()))
-        .collect();
-    let name = environment.name();
-    let mut text = String::new();
+    let told = |taken: &Taken| format!("{} {:.1} s", taken.step, taken.time.as_secs_f64());
+    let slowest: Vec<String> = slowest.iter().take(3).map(told).collect();
     let verdict = if unchanged {
         "is up, unchanged"
     } else {
         "is up"
     };
-    let _ = writeln!(
-        text,
-        "environment {name} {verdict} ({seconds:.1} s; slowest: {})",
-        slowest.join(", ")
-    );
-    let _ = writeln!(
-        text,
-        "  runtime     embedded: there are no nodes, so pods do not run"
-    );
-    if lacking {
-        let _ = writeln!(
-            text,
-            "              no kube-controller-manager: owned objects are not collected, namespaces do not finish deleting"
+    let (seconds, slowest) = (report.elapsed().as_secs_f64(), slowest.join(", "));
+    let mut lines = vec![
+        format!("environment {name} {verdict} ({seconds:.1} s; slowest: {slowest})"),
+        "  runtime     embedded: there are no nodes, so pods do not run".to_owned(),
+    ];
+    if plan.binaries.controller_manager.is_none() {
+        lines.push(
+            "              no kube-controller-manager: owned objects are not collected,".to_owned(),
         );
+        lines.push("              namespaces do not finish deleting".to_owned());
     }
-    let _ = writeln!(
-        text,
+    lines.push(format!(
         "  versions    Kubernetes {}, vmctl {}",
         state.kubernetes,
         env!("CARGO_PKG_VERSION")
-    );
-    let _ = writeln!(text, "  API server  {}", state.server.unwrap_or_default());
-    let _ = writeln!(text, "  kubeconfig  {}", kubeconfig.display());
-    let _ = writeln!(text, "next:");
-    let _ = writeln!(
-        text,
+    ));
+    lines.push(format!(
+        "  API server  {}",
+        state.server.as_deref().unwrap_or_default()
+    ));
+    lines.push(format!(
+        "  kubeconfig  {}",
+        environment.kubeconfig().display()
+    ));
+    lines.push("next:".to_owned());
+    lines.push(format!(
         "  vmctl kubectl --env {name} get providerconfigs,virtualmachines"
-    );
-    let _ = writeln!(text, "  vmctl status --env {name}");
-    let _ = write!(text, "  vmctl down --env {name}");
-    output::data(&text)
+    ));
+    lines.push(format!("  vmctl status --env {name}"));
+    lines.push(format!("  vmctl down --env {name}"));
+    lines.join("\n")
 }
