@@ -139,3 +139,28 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("outer")]
+    struct Outer(#[source] std::io::Error);
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("outer: {0}")]
+    struct Repeating(#[source] std::io::Error);
+
+    #[test]
+    fn a_chain_says_every_cause_once() {
+        assert_eq!(
+            chain(&Outer(std::io::Error::other("inner"))),
+            "outer: inner"
+        );
+        assert_eq!(
+            chain(&Repeating(std::io::Error::other("inner"))),
+            "outer: inner"
+        );
+    }
+}

@@ -7,6 +7,7 @@ mod sandbox;
 mod tests {
     use std::fs;
     use std::io::{BufRead, BufReader, Read};
+    use std::os::unix::fs::{PermissionsExt, symlink};
     use std::process::{Command, Stdio};
 
     use rustix::process::Signal;
@@ -54,7 +55,7 @@ mod tests {
         let sandbox = Sandbox::new();
         sandbox.succeed(&["up"]);
         mark(&sandbox);
-        for program in ["etcd", "kube-apiserver", "mock-provider"] {
+        for program in ["etcd", "kube-apiserver", "mock-provider", "operator"] {
             let before = sandbox.pid("dev", program).unwrap();
             signal(before, Signal::KILL);
             until("it is started again", || {
@@ -159,13 +160,7 @@ mod tests {
         let sandbox = Sandbox::new();
         sandbox.succeed(&["up"]);
         let environment = sandbox.environment("dev");
-        let mut plan: Value =
-            serde_json::from_slice(&fs::read(environment.join("plan.json")).unwrap()).unwrap();
-        plan["operator"] = true.into();
-        fs::write(environment.join("plan.json"), plan.to_string()).unwrap();
-        signal(sandbox.pid("dev", "supervisor").unwrap(), Signal::HUP);
         let kubeconfig = environment.join("operator").join("kubeconfig");
-        until("the credential is made", || kubeconfig.is_file());
 
         let kubectl = |args: &[&str]| {
             let flag = format!("--kubeconfig={}", kubeconfig.display());
@@ -196,5 +191,35 @@ mod tests {
             text.contains("tokenFile") && !text.contains("client-key-data"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn an_api_server_that_cannot_run_fails_up_with_its_words_and_leaves_no_etcd() {
+        let sandbox = Sandbox::new();
+        sandbox.succeed(&["up"]);
+        let plan = fs::read(sandbox.environment("dev").join("plan.json")).unwrap();
+        let plan: Value = serde_json::from_slice(&plan).unwrap();
+        sandbox.succeed(&["down"]);
+
+        let assets = tempfile::tempdir().unwrap();
+        let etcd = plan["binaries"]["etcd"].as_str().unwrap();
+        symlink(etcd, assets.path().join("etcd")).unwrap();
+        let broken = assets.path().join("kube-apiserver");
+        let script = "#!/bin/sh\n[ \"$1\" = --version ] && echo 'Kubernetes v1.0.0' && exit 0\necho 'the disk is on fire' >&2\nexit 1\n";
+        fs::write(&broken, script).unwrap();
+        fs::set_permissions(&broken, fs::Permissions::from_mode(0o755)).unwrap();
+
+        let up = sandbox.vmctl(&["up", "--assets", assets.path().to_str().unwrap()]);
+        assert_eq!(up.code, Some(6), "{}", up.stderr);
+        for words in [
+            "kube-apiserver ended: exit status: 1",
+            "the disk is on fire",
+            "what to do",
+        ] {
+            assert!(up.stderr.contains(words), "{words}: {}", up.stderr);
+        }
+        until("no process is left", || sandbox.processes().is_empty());
+        assert_eq!(sandbox.vmctl(&["status"]).code, Some(3));
+        sandbox.succeed(&["up"]);
     }
 }

@@ -10,9 +10,9 @@ use super::steps::Steps;
 use super::{Environment, Selection};
 use crate::files;
 use crate::hint::{Exit, Failure, chain};
+use crate::output;
 use crate::runtime::embedded::binaries::Lookup;
 use crate::runtime::embedded::foreground::listen;
-use crate::{operator, output};
 
 /// Where an environment can run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -33,7 +33,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     lookup: Lookup,
     /// Make a VirtualMachine and remove it, as the first `up` does
-    #[arg(long, hide = !operator::BUILT)]
+    #[arg(long)]
     smoke: bool,
     /// Record every request (who, what, when; no bodies) in the environment's logs; heeded at its first start
     #[arg(long)]
@@ -46,10 +46,8 @@ pub(crate) struct Args {
     quiet: bool,
 }
 
-/// Steps that are always taken.
-const STEPS: usize = 9;
-/// Steps that need the operator: its own, and the proof that a VirtualMachine would be accepted.
-const OPERATOR_STEPS: usize = 2;
+/// Steps that are always taken; the smoke test comes on top.
+const STEPS: usize = 11;
 
 /// Converges an environment.
 ///
@@ -65,9 +63,8 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
             .fix("set XDG_STATE_HOME to a directory of yours")
     })?;
     let _lock = environment.lock()?;
-    let smoke =
-        operator::BUILT && (args.smoke || environment.plan()?.is_none_or(|plan| !plan.operator));
-    let total = STEPS + if operator::BUILT { OPERATOR_STEPS } else { 0 } + usize::from(smoke);
+    let smoke = args.smoke || environment.plan()?.is_none_or(|plan| !plan.operator);
+    let total = STEPS + usize::from(smoke);
     let mut report = Report::new(args.output, args.quiet, total);
     let mut steps = Steps::new(&environment, &args.lookup, args.audit_log, report.talk());
     let journal = steps.journal.clone();
@@ -102,10 +99,8 @@ async fn converge(report: &mut Report, steps: &mut Steps<'_>, smoke: bool) -> Re
     step(report, "rights", steps.rights()).await?;
     step(report, "mock-provider", steps.mock_provider()).await?;
     step(report, "provider-config", steps.provider_config()).await?;
-    if operator::BUILT {
-        step(report, "operator", steps.operator()).await?;
-        step(report, "admission", steps.admission()).await?;
-    }
+    step(report, "operator", steps.operator()).await?;
+    step(report, "admission", steps.admission()).await?;
     if smoke {
         step(report, "smoke", steps.smoke()).await?;
     }
@@ -192,9 +187,7 @@ fn text(
         environment.kubeconfig().display()
     ));
     lines.push("next:".to_owned());
-    lines.push(format!(
-        "  vmctl kubectl --env {name} get providerconfigs,virtualmachines"
-    ));
+    lines.push(format!("  vmctl kubectl --env {name} get virtualmachines"));
     lines.push(format!("  vmctl status --env {name}"));
     lines.push(format!("  vmctl down --env {name}"));
     lines.join("\n")

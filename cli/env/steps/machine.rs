@@ -84,12 +84,15 @@ impl Steps<'_> {
     /// # Errors
     /// It does not come up; the failure has the last lines of what failed.
     pub(crate) async fn control_plane(&self) -> Result<Outcome, Failure> {
-        if self
-            .environment
-            .running()?
-            .is_some_and(|state| state.phase == Phase::Running)
-        {
-            return Ok(Outcome::Unchanged("runs".to_owned()));
+        let running = self.environment.running()?;
+        if let Some(state) = running.filter(|state| state.phase == Phase::Running) {
+            let note = if identity::is_outdated(state.supervisor.pid) {
+                let name = self.environment.name();
+                format!("runs, but from an older vmctl; to renew it: vmctl down --env {name}")
+            } else {
+                "runs".to_owned()
+            };
+            return Ok(Outcome::Unchanged(note));
         }
         let mut started = None;
         if self.environment.running()?.is_none() {
