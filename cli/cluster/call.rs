@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use futures::stream::{BoxStream, StreamExt};
 use futures::AsyncBufReadExt;
+use futures::stream::{BoxStream, StreamExt};
 use kube::api::{DeleteParams, GetParams, ListParams, PostParams, Preconditions, WatchParams};
 use kube::core::Request;
 use kube::core::response::Status;
@@ -120,18 +120,35 @@ impl Error {
         let fix = match id {
             "VMC-NO-KIND" if cluster.ours => cluster.vmctl("up"),
             "VMC-NO-KIND" => cluster.kubectl("apply -f config/crd/"),
-            "VMC-NO-NAMESPACE" => "choose another one with -n, or make it: kubectl create namespace NAME".to_owned(),
-            "VMC-NOT-FOUND" => cluster.vmctl("get vm"),
+            "VMC-NO-NAMESPACE" => {
+                "choose another one with -n, or make it: kubectl create namespace NAME".to_owned()
+            }
+            "VMC-NOT-FOUND" => format!("see what there is: {}", cluster.vmctl(self.list_command())),
             "VMC-EXISTS" => "choose another name, or add --if-absent".to_owned(),
-            "VMC-CONFLICT" => "it was changed by somebody else: run the same command again".to_owned(),
+            "VMC-CONFLICT" => {
+                "it was changed by somebody else: run the same command again".to_owned()
+            }
             "VMC-FORBIDDEN" => cluster.kubectl("auth can-i --list"),
             "VMC-UNAUTHORIZED" => "renew the credentials in the kubeconfig".to_owned(),
             "VMC-INVALID" => "correct what the message names and run the command again".to_owned(),
-            "VMC-API" if cluster.ours => "see what of the environment runs: vmctl status".to_owned(),
+            "VMC-API" if cluster.ours => {
+                "see what of the environment runs: vmctl status".to_owned()
+            }
             "VMC-API" => format!("check that {} can be reached", cluster.server),
             _other => "run the same command again; if it stays, report it with this id".to_owned(),
         };
         Failure::new(exit, id, format!("{self} ({})", cluster.label)).fix(fix)
+    }
+
+    fn list_command(&self) -> &'static str {
+        match self {
+            Self::Refused { status, .. } if names(status, Kind::ProviderConfig.plural()) => {
+                "get pcfg"
+            }
+            Self::Refused { .. } | Self::Silent { .. } | Self::Broken { .. } | Self::Odd { .. } => {
+                "get vm"
+            }
+        }
     }
 
     /// How a command exits for it, and its id.
@@ -141,14 +158,20 @@ impl Error {
             Self::Odd { .. } => (Exit::Failure, "VMC-ANSWER"),
             Self::Broken { source, .. } => match source.as_ref() {
                 kube::Error::Auth(_) => (Exit::Failure, "VMC-UNAUTHORIZED"),
-                kube::Error::SerdeError(_) | kube::Error::FromUtf8(_) => (Exit::Failure, "VMC-ANSWER"),
+                kube::Error::SerdeError(_) | kube::Error::FromUtf8(_) => {
+                    (Exit::Failure, "VMC-ANSWER")
+                }
                 _transport => (Exit::Unreachable, "VMC-API"),
             },
             Self::Refused { status, .. } => match status.code {
                 401 => (Exit::Failure, "VMC-UNAUTHORIZED"),
                 403 => (Exit::Failure, "VMC-FORBIDDEN"),
                 404 if names(status, "namespaces") => (Exit::NotFound, "VMC-NO-NAMESPACE"),
-                404 if status.details.as_ref().is_some_and(|details| !details.name.is_empty()) => {
+                404 if status
+                    .details
+                    .as_ref()
+                    .is_some_and(|details| !details.name.is_empty()) =>
+                {
                     (Exit::NotFound, "VMC-NOT-FOUND")
                 }
                 404 => (Exit::Environment, "VMC-NO-KIND"),
@@ -215,8 +238,13 @@ impl Collection {
         };
         let mut whole: Option<Value> = None;
         loop {
-            let page = self.send(what.clone(), self.request().list(&params), form).await?;
-            let token = page["metadata"]["continue"].as_str().unwrap_or_default().to_owned();
+            let page = self
+                .send(what.clone(), self.request().list(&params), form)
+                .await?;
+            let token = page["metadata"]["continue"]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned();
             whole = Some(joined(whole, page));
             if token.is_empty() {
                 return Ok(whole.unwrap_or_default());
@@ -236,7 +264,9 @@ impl Collection {
             dry_run,
             field_manager: Some(MANAGER.to_owned()),
         };
-        let request = self.request().create(&params, object.to_string().into_bytes());
+        let request = self
+            .request()
+            .create(&params, object.to_string().into_bytes());
         self.send(what, request, Form::Objects).await
     }
 
@@ -299,7 +329,9 @@ impl Collection {
 
 impl Filter {
     fn field(&self) -> Option<String> {
-        self.name.as_ref().map(|name| format!("metadata.name={name}"))
+        self.name
+            .as_ref()
+            .map(|name| format!("metadata.name={name}"))
     }
 }
 
@@ -323,10 +355,7 @@ fn prepared<E: std::error::Error>(
     Ok(request)
 }
 
-async fn limited<T>(
-    what: String,
-    call: impl Future<Output = kube::Result<T>>,
-) -> Result<T, Error> {
+async fn limited<T>(what: String, call: impl Future<Output = kube::Result<T>>) -> Result<T, Error> {
     match tokio::time::timeout(CALL, call).await {
         Ok(Ok(answer)) => Ok(answer),
         Ok(Err(kube::Error::Api(status))) => Err(Error::Refused { what, status }),

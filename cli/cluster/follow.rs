@@ -233,7 +233,8 @@ impl Follow {
             return;
         }
         let seen = self.known.insert(key, item.clone());
-        if seen.is_none_or(|seen| Object(&seen.object).version() != Object(&item.object).version()) {
+        if seen.is_none_or(|seen| Object(&seen.object).version() != Object(&item.object).version())
+        {
             self.changes.push_back(Change::Present(item));
         }
     }

@@ -68,8 +68,8 @@ impl Kind {
     /// The kind that a word means, in any of kubectl's spellings.
     fn of(word: &str) -> Option<Self> {
         let word = word.to_ascii_lowercase();
-        let rest = word.strip_suffix(&format!(".{GROUP}"));
-        let rest = rest.or_else(|| word.strip_suffix(&format!(".{VERSION}.{GROUP}")));
+        let rest = word.strip_suffix(&format!(".{VERSION}.{GROUP}"));
+        let rest = rest.or_else(|| word.strip_suffix(&format!(".{GROUP}")));
         let word = rest.unwrap_or(&word);
         Self::ALL.into_iter().find(|kind| {
             let short: &[&str] = match kind {

@@ -134,7 +134,13 @@ impl ClusterArgs {
         }
         let label = format!("context {}", self.context.as_ref().unwrap_or(&current));
         let ours = is_ours(&config).await;
-        self.cluster(config, label, flags.clone(), format!("kubectl{flags}"), ours)
+        self.cluster(
+            config,
+            label,
+            flags.clone(),
+            format!("kubectl{flags}"),
+            ours,
+        )
     }
 
     fn cluster(
@@ -171,6 +177,21 @@ impl ClusterArgs {
 }
 
 impl Cluster {
+    /// A cluster behind a client that a test made.
+    #[cfg(test)]
+    pub(crate) fn for_tests(client: Client) -> Self {
+        Self {
+            client,
+            namespace: "default".to_owned(),
+            label: "environment test".to_owned(),
+            server: "https://test".to_owned(),
+            ours: true,
+            context_named: false,
+            flags: " --env test".to_owned(),
+            kubectl: "vmctl kubectl --env test".to_owned(),
+        }
+    }
+
     /// A command of vmctl for this cluster and namespace, to paste.
     pub(crate) fn vmctl(&self, words: &str) -> String {
         format!("vmctl {words}{}", self.flags)

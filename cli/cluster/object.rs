@@ -111,7 +111,11 @@ impl<'a> Object<'a> {
 
     fn finalizers(self) -> String {
         let list = self.0["metadata"]["finalizers"].as_array();
-        let words: Vec<&str> = list.into_iter().flatten().filter_map(Value::as_str).collect();
+        let words: Vec<&str> = list
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect();
         if words.is_empty() {
             "nothing".to_owned()
         } else {

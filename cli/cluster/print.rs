@@ -40,7 +40,9 @@ pub(crate) fn object(object: Value, kind: Kind, encoding: Encoding) -> Result<()
 /// Nobody reads stdout any more.
 pub(crate) fn list(objects: Vec<Value>, kind: Kind, encoding: Encoding) -> Result<(), Failure> {
     if encoding == Encoding::Name {
-        let names = objects.iter().map(|object| reference(kind, Object(object).name()));
+        let names = objects
+            .iter()
+            .map(|object| reference(kind, Object(object).name()));
         let names: Vec<String> = names.collect();
         return if names.is_empty() {
             Ok(())
@@ -80,8 +82,12 @@ fn yaml(value: &Value) -> Result<String, Failure> {
 }
 
 fn unprintable(error: &dyn std::error::Error) -> Failure {
-    Failure::new(Exit::Failure, "VMC-PRINT", format!("cannot print an object: {error}"))
-        .fix("print it in another form: -o json, -o yaml or -o name")
+    Failure::new(
+        Exit::Failure,
+        "VMC-PRINT",
+        format!("cannot print an object: {error}"),
+    )
+    .fix("print it in another form: -o json, -o yaml or -o name")
 }
 
 struct Style<'a> {
@@ -97,7 +103,11 @@ impl Style<'_> {
 }
 
 impl Formatter for Style<'_> {
-    fn write_string_fragment<W: Write + ?Sized>(&mut self, writer: &mut W, fragment: &str) -> io::Result<()> {
+    fn write_string_fragment<W: Write + ?Sized>(
+        &mut self,
+        writer: &mut W,
+        fragment: &str,
+    ) -> io::Result<()> {
         let mut rest = fragment;
         while let Some(at) = rest.find(|c| self.is_escaped(c)) {
             let (plain, tail) = rest.split_at(at);
@@ -111,7 +121,11 @@ impl Formatter for Style<'_> {
         writer.write_all(rest.as_bytes())
     }
 
-    fn write_char_escape<W: Write + ?Sized>(&mut self, writer: &mut W, escape: CharEscape) -> io::Result<()> {
+    fn write_char_escape<W: Write + ?Sized>(
+        &mut self,
+        writer: &mut W,
+        escape: CharEscape,
+    ) -> io::Result<()> {
         self.pretty.write_char_escape(writer, escape)
     }
 
@@ -123,7 +137,11 @@ impl Formatter for Style<'_> {
         self.pretty.end_array(writer)
     }
 
-    fn begin_array_value<W: Write + ?Sized>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+    fn begin_array_value<W: Write + ?Sized>(
+        &mut self,
+        writer: &mut W,
+        first: bool,
+    ) -> io::Result<()> {
         self.pretty.begin_array_value(writer, first)
     }
 
@@ -139,7 +157,11 @@ impl Formatter for Style<'_> {
         self.pretty.end_object(writer)
     }
 
-    fn begin_object_key<W: Write + ?Sized>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+    fn begin_object_key<W: Write + ?Sized>(
+        &mut self,
+        writer: &mut W,
+        first: bool,
+    ) -> io::Result<()> {
         self.pretty.begin_object_key(writer, first)
     }
 

@@ -72,7 +72,10 @@ impl Table {
             return Vec::new();
         }
         if !self.headed {
-            let names = self.columns.iter().map(|column| clean(&column.name).to_uppercase());
+            let names = self
+                .columns
+                .iter()
+                .map(|column| clean(&column.name).to_uppercase());
             set.insert(0, self.cells("NAMESPACE", names));
             self.headed = true;
         }
@@ -89,8 +92,13 @@ impl Table {
     }
 
     fn cells(&self, namespace: &str, cells: impl Iterator<Item = String>) -> Vec<String> {
-        let shown = self.columns.iter().map(|column| self.wide || column.priority == 0);
-        let cells = cells.zip(shown).filter_map(|(cell, shown)| shown.then_some(cell));
+        let shown = self
+            .columns
+            .iter()
+            .map(|column| self.wide || column.priority == 0);
+        let cells = cells
+            .zip(shown)
+            .filter_map(|(cell, shown)| shown.then_some(cell));
         let namespace = self.namespaces.then(|| clean(namespace));
         namespace.into_iter().chain(cells).collect()
     }

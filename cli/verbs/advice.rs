@@ -7,11 +7,19 @@ use crate::cluster::Cluster;
 /// What to do, by the reason of the condition.
 pub(crate) fn advice(reason: &str, name: &str, cluster: &Cluster) -> String {
     let known = Reason::ALL.iter().find(|(one, _)| one.as_str() == reason);
-    let anew = format!("delete it and create it anew: {}", cluster.vmctl(&format!("delete vm {name}")));
-    let edit = format!("correct it: {}", cluster.kubectl(&format!("edit vm {name}")));
+    let anew = format!(
+        "delete it and create it anew: {}",
+        cluster.vmctl(&format!("delete vm {name}"))
+    );
+    let edit = format!(
+        "correct it: {}",
+        cluster.kubectl(&format!("edit vm {name}"))
+    );
     let configs = cluster.vmctl("get pcfg -o wide");
     match known.map(|(reason, _)| reason) {
-        Some(Reason::InvalidImage | Reason::InvalidSpec | Reason::InvalidRequest) => format!("{edit}; or {anew}"),
+        Some(Reason::InvalidImage | Reason::InvalidSpec | Reason::InvalidRequest) => {
+            format!("{edit}; or {anew}")
+        }
         Some(Reason::SpecUnreadable) => edit,
         Some(Reason::QuotaExceeded) => {
             "free or raise the quota at the provider; it goes on by itself then".to_owned()
@@ -22,7 +30,9 @@ pub(crate) fn advice(reason: &str, name: &str, cluster: &Cluster) -> String {
             | Reason::SecretNotFound
             | Reason::SecretKeyMissing
             | Reason::SecretInvalid,
-        ) => format!("put a usable API key into the Secret of its ProviderConfig; it goes on by itself then: {configs}"),
+        ) => format!(
+            "put a usable API key into the Secret of its ProviderConfig; it goes on by itself then: {configs}"
+        ),
         Some(
             Reason::ProviderConfigNotFound
             | Reason::ProviderConfigDeleting
@@ -71,6 +81,9 @@ pub(crate) fn advice(reason: &str, name: &str, cluster: &Cluster) -> String {
             | Reason::DeletionBlocked
             | Reason::Pending,
         )
-        | None => format!("watch it: {}", cluster.vmctl(&format!("get vm {name} -o wide -w"))),
+        | None => format!(
+            "watch it: {}",
+            cluster.vmctl(&format!("get vm {name} -o wide -w"))
+        ),
     }
 }

@@ -110,7 +110,11 @@ async fn create(args: &Args, name: &str, cluster: &Cluster) -> Result<(), Failur
     let machines = Collection::new(cluster, Kind::VirtualMachine);
     let dry_run = args.dry_run == Some(DryRun::Server);
     let (object, word) = made(&machines, &wanted, args.if_absent, dry_run).await?;
-    let word = if dry_run { format!("{word} (server dry run)") } else { word.to_owned() };
+    let word = if dry_run {
+        format!("{word} (server dry run)")
+    } else {
+        word.to_owned()
+    };
     if dry_run || !args.wait {
         return printed(args, object, &word);
     }
@@ -172,7 +176,10 @@ fn unchanged(
 ) -> Result<(Value, &'static str), Failure> {
     let (cluster, name) = (&machines.cluster, Object(wanted).name());
     if Object(&present).is_deleting() {
-        let cause = format!("VirtualMachine {name} exists and is being deleted ({})", cluster.label);
+        let cause = format!(
+            "VirtualMachine {name} exists and is being deleted ({})",
+            cluster.label
+        );
         let wait = cluster.vmctl(&format!("wait vm {name} --for delete"));
         return Err(Failure::new(Exit::Conflict, "VMC-DELETING", cause)
             .fix(format!("run the command again when it is gone: {wait}")));
@@ -181,7 +188,10 @@ fn unchanged(
     if differing.is_empty() {
         return Ok((present, "unchanged"));
     }
-    let cause = format!("VirtualMachine {name} exists with another spec ({})", cluster.label);
+    let cause = format!(
+        "VirtualMachine {name} exists with another spec ({})",
+        cluster.label
+    );
     Err(Failure::new(Exit::Conflict, "VMC-DIFFERENT", cause)
         .evidence(differing)
         .fix(format!(
@@ -197,14 +207,24 @@ fn differences(present: &Value, wanted: &Value) -> Vec<String> {
         let present = &present[field];
         let quantity = |value: &Value| Quantity::parse(value.as_str().unwrap_or_default()).ok();
         let same = present == wanted
-            || field == "memory" && quantity(present).is_some() && quantity(present) == quantity(wanted);
-        (!same).then(|| format!("spec.{field}: {} there, {} wanted", text(present), text(wanted)))
+            || field == "memory"
+                && quantity(present).is_some()
+                && quantity(present) == quantity(wanted);
+        (!same).then(|| {
+            format!(
+                "spec.{field}: {} there, {} wanted",
+                text(present),
+                text(wanted)
+            )
+        })
     });
     lines.collect()
 }
 
 fn text(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
 }
 
 /// Waits until the object is Ready; returns it as it is then.
@@ -225,9 +245,17 @@ async fn ready(machines: &Collection, created: &Value, limit: Limit) -> Result<V
                     return Err(deleted(machines, name, "was deleted by somebody else"));
                 }
                 Change::Listed if last["metadata"]["uid"] != created["metadata"]["uid"] => {
-                    return Err(deleted(machines, name, "was replaced by another one of its name"));
+                    return Err(deleted(
+                        machines,
+                        name,
+                        "was replaced by another one of its name",
+                    ));
                 }
-                Change::Gone(_) | Change::Listed | Change::Columns(_) | Change::Cut(_) | Change::Back => continue,
+                Change::Gone(_)
+                | Change::Listed
+                | Change::Columns(_)
+                | Change::Cut(_)
+                | Change::Back => continue,
             }
             if let Some(outcome) = outcome(machines, created, &last, &mut progress) {
                 return outcome;
@@ -253,11 +281,19 @@ fn outcome(
 ) -> Option<Result<(), Failure>> {
     let (object, name) = (Object(now), Object(created).name());
     if object.uid() != Object(created).uid() {
-        return Some(Err(deleted(machines, name, "was replaced by another one of its name")));
+        return Some(Err(deleted(
+            machines,
+            name,
+            "was replaced by another one of its name",
+        )));
     }
     if object.is_deleting() {
         progress.tell(name, &object.story());
-        return Some(Err(deleted(machines, name, "is being deleted by somebody else")));
+        return Some(Err(deleted(
+            machines,
+            name,
+            "is being deleted by somebody else",
+        )));
     }
     if object.holds(ConditionType::Ready).is_some() {
         progress.done(name, &format!("Ready{}", object.whereabouts()));
@@ -265,15 +301,22 @@ fn outcome(
     }
     progress.tell(name, &object.story());
     let stalled = object.holds(ConditionType::Stalled)?;
-    let cause = format!("VirtualMachine {name} does not become Ready: {}", stalled.in_words());
+    let cause = format!(
+        "VirtualMachine {name} does not become Ready: {}",
+        stalled.in_words()
+    );
     Some(Err(Failure::new(Exit::Failure, "VMC-STALLED", cause)
         .fix(advice(stalled.reason, name, &machines.cluster))))
 }
 
 fn deleted(machines: &Collection, name: &str, what: &str) -> Failure {
     let again = machines.cluster.vmctl("get vm");
-    Failure::new(Exit::NotFound, "VMC-DELETED", format!("VirtualMachine {name} {what}"))
-        .fix(format!("see what there is: {again}"))
+    Failure::new(
+        Exit::NotFound,
+        "VMC-DELETED",
+        format!("VirtualMachine {name} {what}"),
+    )
+    .fix(format!("see what there is: {again}"))
 }
 
 fn timed_out(machines: &Collection, last: &Value, limit: Limit, cut: bool) -> Failure {
@@ -281,13 +324,22 @@ fn timed_out(machines: &Collection, last: &Value, limit: Limit, cut: bool) -> Fa
     let name = object.name();
     let watch = cluster.vmctl(&format!("wait vm {name} --for condition=Ready"));
     if cut {
-        let cause = format!("the API server has not answered for a while, {limit} are over ({})", cluster.label);
+        let cause = format!(
+            "the API server has not answered for a while, {limit} are over ({})",
+            cluster.label
+        );
         return Failure::new(Exit::Unreachable, "VMC-API", cause)
             .fix(format!("once it answers again, go on waiting: {watch}"));
     }
-    let cause = format!("VirtualMachine {name} is not Ready after {limit}: {}", object.story());
+    let cause = format!(
+        "VirtualMachine {name} is not Ready after {limit}: {}",
+        object.story()
+    );
     let fix = if object.condition(ConditionType::Ready.as_str()).is_none() && cluster.ours {
-        format!("see whether the operator runs: {}; go on waiting: {watch}", "vmctl status")
+        format!(
+            "see whether the operator runs: {}; go on waiting: {watch}",
+            "vmctl status"
+        )
     } else {
         format!("it goes on being made; go on waiting: {watch}")
     };
@@ -298,7 +350,8 @@ fn interrupted(exit: Exit, name: &str, cluster: &Cluster) -> Failure {
     let watch = cluster.vmctl(&format!("get vm {name} -w"));
     let delete = cluster.vmctl(&format!("delete vm {name}"));
     let cause = format!("interrupted; VirtualMachine {name} goes on being made");
-    Failure::new(exit, "VMC-INTERRUPTED", cause).fix(format!("watch it: {watch}; delete it: {delete}"))
+    Failure::new(exit, "VMC-INTERRUPTED", cause)
+        .fix(format!("watch it: {watch}; delete it: {delete}"))
 }
 
 fn printed(args: &Args, object: Value, word: &str) -> Result<(), Failure> {
@@ -326,13 +379,18 @@ mod tests {
 
     #[test]
     fn another_spelling_of_the_same_memory_is_no_difference() {
-        let wanted = json!({ "image": "a", "cpu": 2, "memory": "4096Mi", "providerRef": "default" });
+        let wanted =
+            json!({ "image": "a", "cpu": 2, "memory": "4096Mi", "providerRef": "default" });
         let mut present = json!({ "image": "a", "cpu": 2, "memory": "4Gi", "providerRef": "default", "service": {} });
         assert_eq!(differences(&present, &wanted), Vec::<String>::new());
         present["memory"] = json!("4G");
         present["cpu"] = json!(4);
         present["image"] = Value::Null;
-        let lines = ["spec.cpu: 4 there, 2 wanted", "spec.image: null there, a wanted", "spec.memory: 4G there, 4096Mi wanted"];
+        let lines = [
+            "spec.cpu: 4 there, 2 wanted",
+            "spec.image: null there, a wanted",
+            "spec.memory: 4G there, 4096Mi wanted",
+        ];
         assert_eq!(differences(&present, &wanted), lines);
     }
 }

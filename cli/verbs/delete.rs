@@ -63,7 +63,9 @@ pub(crate) struct Args {
 /// See [`EXAMPLES`]; [`Exit::Conflict`] when it is not confirmed.
 pub(crate) async fn run(args: Args) -> Result<(), Failure> {
     let named = Named::parse(&args.words, &[Kind::VirtualMachine])?;
-    let ways = usize::from(!named.names.is_empty()) + usize::from(args.selector.is_some()) + usize::from(args.all);
+    let ways = usize::from(!named.names.is_empty())
+        + usize::from(args.selector.is_some())
+        + usize::from(args.all);
     if ways != 1 {
         let cause = "say which VirtualMachines: by names, by -l LABELS, or --all";
         return Err(Failure::new(Exit::Usage, "VMC-USAGE", cause).fix("vmctl delete vm NAME"));
@@ -73,8 +75,12 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
     let machines = Collection::new(&cluster, Kind::VirtualMachine);
     let ended = |exit| {
         let see = cluster.vmctl("get vm");
-        Failure::new(exit, "VMC-INTERRUPTED", "interrupted; what is being deleted goes on being deleted")
-            .fix(format!("see what is left: {see}"))
+        Failure::new(
+            exit,
+            "VMC-INTERRUPTED",
+            "interrupted; what is being deleted goes on being deleted",
+        )
+        .fix(format!("see what is left: {see}"))
     };
     interruptible(delete(&args, &named.names, &machines), ended).await
 }
@@ -99,7 +105,14 @@ async fn delete(args: &Args, names: &[String], machines: &Collection) -> Result<
         }
     }
     if args.wait {
-        Going { machines, open: going, last: BTreeMap::new() }.wait(args.timeout).await.unwrap_or_else(|failure| problems.add(failure));
+        Going {
+            machines,
+            open: going,
+            last: BTreeMap::new(),
+        }
+        .wait(args.timeout)
+        .await
+        .unwrap_or_else(|failure| problems.add(failure));
     } else {
         for name in going.values() {
             told(machines, name, "is being deleted")?;
@@ -120,7 +133,9 @@ async fn these(
         match machines.get(name, Form::Objects).await {
             Ok(object) => found.push(object),
             Err(error) if error.is_absent(Kind::VirtualMachine) && args.ignore_not_found => {}
-            Err(error) if error.is_absent(Kind::VirtualMachine) => problems.add(machines.failed(error)),
+            Err(error) if error.is_absent(Kind::VirtualMachine) => {
+                problems.add(machines.failed(error))
+            }
             Err(error) => return Err(machines.failed(error)),
         }
     }
@@ -140,7 +155,10 @@ async fn all(args: &Args, machines: &Collection) -> Result<Vec<Value>, Failure> 
         _none => Vec::new(),
     };
     if found.is_empty() {
-        Talk::new(false).line(&format!("No resources found in {} namespace.", machines.cluster.namespace));
+        Talk::new(false).line(&format!(
+            "No resources found in {} namespace.",
+            machines.cluster.namespace
+        ));
     } else if args.all && !args.yes {
         let count = found.len();
         confirm::ask(&question(count, &machines.cluster), &count.to_string())?;
@@ -196,16 +214,23 @@ impl Going<'_> {
         if self.open.is_empty() {
             return Ok(());
         }
-        let name = (self.open.len() == 1).then(|| self.open.values().next().cloned()).flatten();
+        let name = (self.open.len() == 1)
+            .then(|| self.open.values().next().cloned())
+            .flatten();
         let filter = Filter { name, labels: None };
         let mut follow = Follow::new(self.machines.clone(), filter, Form::Objects);
         let mut progress = Progress::new();
-        let waited = tokio::time::timeout(limit.0, self.until_gone(&mut follow, &mut progress)).await;
+        let waited =
+            tokio::time::timeout(limit.0, self.until_gone(&mut follow, &mut progress)).await;
         drop(progress);
         waited.unwrap_or_else(|_elapsed| Err(self.timed_out(limit, follow.is_cut())))
     }
 
-    async fn until_gone(&mut self, follow: &mut Follow, progress: &mut Progress) -> Result<(), Failure> {
+    async fn until_gone(
+        &mut self,
+        follow: &mut Follow,
+        progress: &mut Progress,
+    ) -> Result<(), Failure> {
         let mut seen = Vec::new();
         let mut first = true;
         while !self.open.is_empty() {
@@ -252,17 +277,29 @@ impl Going<'_> {
         let names: Vec<&str> = self.open.values().map(String::as_str).collect();
         let again = cluster.vmctl(&format!("wait vm {} --for delete", names.join(" ")));
         if cut {
-            let cause = format!("the API server has not answered for a while, {limit} are over ({})", cluster.label);
-            return Failure::new(Exit::Unreachable, "VMC-API", cause).fix(format!("wait again once it answers: {again}"));
+            let cause = format!(
+                "the API server has not answered for a while, {limit} are over ({})",
+                cluster.label
+            );
+            return Failure::new(Exit::Unreachable, "VMC-API", cause)
+                .fix(format!("wait again once it answers: {again}"));
         }
         let story = |(uid, name): (&String, &String)| {
-            let story = self.last.get(uid).map_or("not seen".to_owned(), |last| Object(last).story());
+            let story = self
+                .last
+                .get(uid)
+                .map_or("not seen".to_owned(), |last| Object(last).story());
             format!("{name}: {story}")
         };
         let stories: Vec<String> = self.open.iter().map(story).collect();
-        let cause = format!("not gone after {limit}, the deletion goes on: {}", stories.join("; "));
+        let cause = format!(
+            "not gone after {limit}, the deletion goes on: {}",
+            stories.join("; ")
+        );
         let held = self.last.values().find_map(|last| {
-            let reason = Object(last).condition(ConditionType::Deleting.as_str())?.reason;
+            let reason = Object(last)
+                .condition(ConditionType::Deleting.as_str())?
+                .reason;
             Some(advice(reason, Object(last).name(), cluster))
         });
         let fix = match held {

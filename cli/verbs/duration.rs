@@ -36,14 +36,24 @@ impl FromStr for Limit {
 impl fmt::Display for Limit {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let millis = self.0.as_millis();
-        let (hours, minutes, seconds) = (millis / 3_600_000, millis / 60_000 % 60, millis / 1000 % 60);
-        let parts = [(hours, "h"), (minutes, "m"), (seconds, "s"), (millis % 1000, "ms")];
+        let (hours, minutes, seconds) =
+            (millis / 3_600_000, millis / 60_000 % 60, millis / 1000 % 60);
+        let parts = [
+            (hours, "h"),
+            (minutes, "m"),
+            (seconds, "s"),
+            (millis % 1000, "ms"),
+        ];
         let mut empty = true;
         for (number, unit) in parts.into_iter().filter(|(number, _)| *number > 0) {
             empty = false;
             write!(formatter, "{number}{unit}")?;
         }
-        if empty { formatter.write_str("0s") } else { Ok(()) }
+        if empty {
+            formatter.write_str("0s")
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -62,9 +72,21 @@ mod tests {
             ("1h30m", 5_400_000, "1h30m"),
         ] {
             let limit: Limit = text.parse().unwrap();
-            assert_eq!((limit.0, limit.to_string().as_str()), (Duration::from_millis(millis), shown), "{text}");
+            assert_eq!(
+                (limit.0, limit.to_string().as_str()),
+                (Duration::from_millis(millis), shown),
+                "{text}"
+            );
         }
-        for text in ["", "5", "-1s", "5 lightyears", "31d", "9999999999999999999s", "1e9s"] {
+        for text in [
+            "",
+            "5",
+            "-1s",
+            "5 lightyears",
+            "31d",
+            "9999999999999999999s",
+            "1e9s",
+        ] {
             assert!(text.parse::<Limit>().is_err(), "{text}");
         }
     }

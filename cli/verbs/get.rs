@@ -76,12 +76,19 @@ struct View {
 /// [`Exit::NotFound`] when a named one is missing, [`Exit::Unreachable`] when the API server does not answer.
 pub(crate) async fn run(args: Args) -> Result<(), Failure> {
     let named = Named::parse(&args.words, &[Kind::VirtualMachine, Kind::ProviderConfig])?;
-    let usage = |cause: &str, fix: &str| Err(Failure::new(Exit::Usage, "VMC-USAGE", cause).fix(fix));
+    let usage =
+        |cause: &str, fix: &str| Err(Failure::new(Exit::Usage, "VMC-USAGE", cause).fix(fix));
     if !named.names.is_empty() && args.all_namespaces {
-        return usage("an object cannot be named across all namespaces", "give its namespace with -n");
+        return usage(
+            "an object cannot be named across all namespaces",
+            "give its namespace with -n",
+        );
     }
     if !named.names.is_empty() && args.selector.is_some() {
-        return usage("names and a selector exclude each other", "leave one of them out");
+        return usage(
+            "names and a selector exclude each other",
+            "leave one of them out",
+        );
     }
     let cluster = args.cluster.open().await?;
     let mut view = View::new(&args, named, &cluster);
@@ -120,7 +127,11 @@ impl View {
                 labels: args.selector.clone(),
                 name,
             },
-            form: if encoding.is_some() { Form::Objects } else { Form::Table },
+            form: if encoding.is_some() {
+                Form::Objects
+            } else {
+                Form::Table
+            },
             encoding,
             table: Table::new(args.output == Some(Output::Wide), args.all_namespaces),
         }
@@ -157,7 +168,9 @@ impl View {
                     self.print(table, single)?;
                 }
             }
-            Form::Objects if !found.is_empty() => self.print(serde_json::json!({ "items": found }), single)?,
+            Form::Objects if !found.is_empty() => {
+                self.print(serde_json::json!({ "items": found }), single)?
+            }
             Form::Objects => {}
         }
         missing.map_or(Ok(()), Err)
@@ -182,7 +195,9 @@ impl View {
     }
 
     fn rows(&mut self, items: &[Item]) -> Result<(), Failure> {
-        let rows = items.iter().map(|item| (Object(&item.object).namespace(), item.cells.as_slice()));
+        let rows = items
+            .iter()
+            .map(|item| (Object(&item.object).namespace(), item.cells.as_slice()));
         let lines = self.table.lines(rows);
         if lines.is_empty() {
             self.nothing();
@@ -242,21 +257,35 @@ impl View {
     }
 
     fn all_named_are_there(&self, items: &[Item]) -> Result<(), Failure> {
-        let there = |name: &&String| !items.iter().any(|item| Object(&item.object).name() == *name);
+        let there = |name: &&String| {
+            !items
+                .iter()
+                .any(|item| Object(&item.object).name() == *name)
+        };
         let Some(name) = self.named.names.iter().find(there) else {
             return Ok(());
         };
         let kind = self.named.kind;
-        let cause = format!("there is no {} {name} ({})", kind.kind(), self.objects.cluster.label);
+        let cause = format!(
+            "there is no {} {name} ({})",
+            kind.kind(),
+            self.objects.cluster.label
+        );
         let list = self.objects.cluster.vmctl(&format!("get {}", kind.short()));
         Err(Failure::new(Exit::NotFound, "VMC-NOT-FOUND", cause).fix(list))
     }
 
     fn changed(&mut self, items: Vec<Item>) -> Result<(), Failure> {
         let Some(encoding) = self.encoding else {
-            let rows = items.iter().map(|item| (Object(&item.object).namespace(), item.cells.as_slice()));
+            let rows = items
+                .iter()
+                .map(|item| (Object(&item.object).namespace(), item.cells.as_slice()));
             let lines = self.table.lines(rows);
-            return if lines.is_empty() { Ok(()) } else { output::data(&lines.join("\n")) };
+            return if lines.is_empty() {
+                Ok(())
+            } else {
+                output::data(&lines.join("\n"))
+            };
         };
         for item in items {
             if encoding == Encoding::Yaml {

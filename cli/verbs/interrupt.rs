@@ -36,7 +36,10 @@ pub(crate) async fn interruptible<T>(
 /// Returns once nobody reads our stdout any more, be it a pipe or a terminal: a watch in which nothing happens would
 /// not notice it by writing.
 pub(crate) async fn reader_gone() -> Failure {
-    let nothing = Timespec { tv_sec: 0, tv_nsec: 0 };
+    let nothing = Timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
     loop {
         let stdout = io::stdout();
         let mut wanted = [PollFd::new(&stdout, PollFlags::empty())];

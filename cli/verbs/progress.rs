@@ -100,7 +100,11 @@ impl Progress {
             let text = self.line_of_life();
             let columns = rustix::termios::tcgetwinsize(std::io::stderr())
                 .map_or(COLUMNS, |size| usize::from(size.ws_col));
-            let _ = write!(std::io::stderr().lock(), "\r\u{1b}[2K{}", cut(&text, columns));
+            let _ = write!(
+                std::io::stderr().lock(),
+                "\r\u{1b}[2K{}",
+                cut(&text, columns)
+            );
         } else if self.spoke.elapsed() >= HEARTBEAT {
             self.spoke = clock::now();
             let text = self.line_of_life();
@@ -156,7 +160,9 @@ mod tests {
     #[test]
     fn a_line_of_a_terminal_never_wraps() {
         for columns in 0..30 {
-            assert!(cut("web-1: Provisioning, ä", columns).chars().count() <= columns.saturating_sub(1));
+            assert!(
+                cut("web-1: Provisioning, ä", columns).chars().count() <= columns.saturating_sub(1)
+            );
         }
         assert_eq!(cut("web-1: on its way", 8), "web-1:…");
         assert_eq!(cut("short", 20), "short");

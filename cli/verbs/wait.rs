@@ -74,7 +74,9 @@ impl FromStr for Goal {
         match text.split_once('=') {
             Some(("condition", rest)) => {
                 let (kind, status) = rest.split_once('=').unwrap_or((rest, "True"));
-                let status = ["True", "False", "Unknown"].into_iter().find(|one| one.eq_ignore_ascii_case(status));
+                let status = ["True", "False", "Unknown"]
+                    .into_iter()
+                    .find(|one| one.eq_ignore_ascii_case(status));
                 match status {
                     Some(status) if !kind.is_empty() => Ok(Self::Condition {
                         kind: kind.to_owned(),
@@ -122,15 +124,24 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
     let named = Named::parse(&args.words, &[Kind::VirtualMachine, Kind::ProviderConfig])?;
     if named.names.is_empty() {
         let cause = "nothing is named that could be waited for";
-        return Err(Failure::new(Exit::Usage, "VMC-NAME", cause).fix("vmctl wait vm NAME --for condition=Ready"));
+        return Err(Failure::new(Exit::Usage, "VMC-NAME", cause)
+            .fix("vmctl wait vm NAME --for condition=Ready"));
     }
     let cluster = args.cluster.open().await?;
     let objects = Collection::new(&cluster, named.kind);
-    let again = cluster.vmctl(&format!("wait {} {}", named.kind.short(), named.names.join(" ")));
+    let again = cluster.vmctl(&format!(
+        "wait {} {}",
+        named.kind.short(),
+        named.names.join(" ")
+    ));
     let mut wait = Wait {
         goal: &args.goal,
         kind: named.kind,
-        open: named.names.iter().map(|name| (name.clone(), None)).collect(),
+        open: named
+            .names
+            .iter()
+            .map(|name| (name.clone(), None))
+            .collect(),
         progress: Progress::new(),
     };
     let filter = Filter {
@@ -140,17 +151,23 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
     let mut follow = Follow::new(objects.clone(), filter, Form::Objects);
     let waited = tokio::time::timeout(args.timeout.0, wait.run(&mut follow));
     let ended = |exit| {
-        Failure::new(exit, "VMC-INTERRUPTED", "interrupted; nothing was changed").fix(format!("wait again: {again}"))
+        Failure::new(exit, "VMC-INTERRUPTED", "interrupted; nothing was changed")
+            .fix(format!("wait again: {again}"))
     };
     match interruptible(async { Ok(waited.await) }, ended).await? {
         Ok(outcome) => outcome,
         Err(_elapsed) if follow.is_cut() => {
-            let cause = format!("the API server has not answered for a while, {} are over ({})", args.timeout, cluster.label);
-            Err(Failure::new(Exit::Unreachable, "VMC-API", cause).fix(format!("wait again once it answers: {again}")))
+            let cause = format!(
+                "the API server has not answered for a while, {} are over ({})",
+                args.timeout, cluster.label
+            );
+            Err(Failure::new(Exit::Unreachable, "VMC-API", cause)
+                .fix(format!("wait again once it answers: {again}")))
         }
         Err(_elapsed) => {
             let cause = format!("not so after {}: {}", args.timeout, wait.open_stories());
-            Err(Failure::new(Exit::NotReady, "VMC-TIMEOUT", cause).fix(format!("wait longer: add --timeout to {again}")))
+            Err(Failure::new(Exit::NotReady, "VMC-TIMEOUT", cause)
+                .fix(format!("wait longer: add --timeout to {again}")))
         }
     }
 }
@@ -184,10 +201,16 @@ impl Wait<'_> {
             return Ok(());
         };
         // The one that was there at first is waited for; another one under its name means that it is gone.
-        let replaced = seen.as_ref().is_some_and(|seen| Object(seen).uid() != object.uid());
+        let replaced = seen
+            .as_ref()
+            .is_some_and(|seen| Object(seen).uid() != object.uid());
         if replaced || self.goal.is_met(object) {
             return if replaced && *self.goal != Goal::Delete {
-                Err(missing(self.kind, &name, "was replaced by another one of its name"))
+                Err(missing(
+                    self.kind,
+                    &name,
+                    "was replaced by another one of its name",
+                ))
             } else {
                 self.met(&name)
             };
@@ -204,7 +227,9 @@ impl Wait<'_> {
         }
         match self.goal {
             Goal::Delete => self.met(name),
-            Goal::Condition { .. } | Goal::Phase(_) => Err(missing(self.kind, name, "was deleted meanwhile")),
+            Goal::Condition { .. } | Goal::Phase(_) => {
+                Err(missing(self.kind, name, "was deleted meanwhile"))
+            }
         }
     }
 
@@ -215,7 +240,9 @@ impl Wait<'_> {
         for name in unseen {
             match self.goal {
                 Goal::Delete => self.met(&name)?,
-                Goal::Condition { .. } | Goal::Phase(_) => return Err(missing(self.kind, &name, "does not exist")),
+                Goal::Condition { .. } | Goal::Phase(_) => {
+                    return Err(missing(self.kind, &name, "does not exist"));
+                }
             }
         }
         Ok(())
@@ -238,7 +265,8 @@ impl Wait<'_> {
 
 fn missing(kind: Kind, name: &str, what: &str) -> Failure {
     let cause = format!("{} {name} {what}", kind.kind());
-    Failure::new(Exit::NotFound, "VMC-NOT-FOUND", cause).fix(format!("see what there is: vmctl get {}", kind.short()))
+    Failure::new(Exit::NotFound, "VMC-NOT-FOUND", cause)
+        .fix(format!("see what there is: vmctl get {}", kind.short()))
 }
 
 #[cfg(test)]
@@ -247,12 +275,29 @@ mod tests {
 
     #[test]
     fn goals_are_read_as_kubectl_reads_them_and_nothing_else_is_one() {
-        let ready = |status: &str| Goal::Condition { kind: "Ready".to_owned(), status: status.to_owned() };
+        let ready = |status: &str| Goal::Condition {
+            kind: "Ready".to_owned(),
+            status: status.to_owned(),
+        };
         assert_eq!("condition=Ready".parse::<Goal>().unwrap(), ready("True"));
-        assert_eq!("condition=Ready=false".parse::<Goal>().unwrap(), ready("False"));
-        assert_eq!("phase=Running".parse::<Goal>().unwrap(), Goal::Phase("Running".to_owned()));
+        assert_eq!(
+            "condition=Ready=false".parse::<Goal>().unwrap(),
+            ready("False")
+        );
+        assert_eq!(
+            "phase=Running".parse::<Goal>().unwrap(),
+            Goal::Phase("Running".to_owned())
+        );
         assert_eq!("delete".parse::<Goal>().unwrap(), Goal::Delete);
-        for text in ["", "Ready", "condition=", "condition=Ready=maybe", "phase=", "delete=now", "jsonpath=x"] {
+        for text in [
+            "",
+            "Ready",
+            "condition=",
+            "condition=Ready=maybe",
+            "phase=",
+            "delete=now",
+            "jsonpath=x",
+        ] {
             assert!(text.parse::<Goal>().is_err(), "{text}");
         }
     }

@@ -7,12 +7,21 @@ fn words(line: &str) -> Vec<String> {
 #[test]
 fn a_kind_is_known_in_all_of_kubectls_spellings() {
     for word in [
-        "vm", "vms", "cvm", "virtualmachine", "VirtualMachines", "virtualmachine.compute.example.com",
+        "vm",
+        "vms",
+        "cvm",
+        "virtualmachine",
+        "VirtualMachines",
+        "virtualmachine.compute.example.com",
         "virtualmachines.v1.compute.example.com",
     ] {
         assert_eq!(Kind::of(word), Some(Kind::VirtualMachine), "{word}");
     }
-    for word in ["pcfg", "providerconfig", "providerconfigs.compute.example.com"] {
+    for word in [
+        "pcfg",
+        "providerconfig",
+        "providerconfigs.compute.example.com",
+    ] {
         assert_eq!(Kind::of(word), Some(Kind::ProviderConfig), "{word}");
     }
     for word in ["", "pod", "vm.example.com", "virtual machine"] {
@@ -24,9 +33,18 @@ fn a_kind_is_known_in_all_of_kubectls_spellings() {
 fn names_come_after_the_kind_or_with_it_and_count_once() {
     let plain = Named::parse(&words("vm a b a"), &Kind::ALL).unwrap();
     assert_eq!(plain.names, ["a", "b"]);
-    let slashed = Named::parse(&words("vm/a virtualmachine.compute.example.com/b"), &Kind::ALL).unwrap();
+    let slashed = Named::parse(
+        &words("vm/a virtualmachine.compute.example.com/b"),
+        &Kind::ALL,
+    )
+    .unwrap();
     assert_eq!(plain, slashed);
-    assert!(Named::parse(&words("pcfg"), &Kind::ALL).unwrap().names.is_empty());
+    assert!(
+        Named::parse(&words("pcfg"), &Kind::ALL)
+            .unwrap()
+            .names
+            .is_empty()
+    );
 }
 
 #[test]

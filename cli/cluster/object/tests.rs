@@ -15,14 +15,24 @@ fn a_condition_and_a_phase_of_an_older_generation_do_not_hold() {
     assert_eq!(Object(&current).phase(), Some("Running"));
     assert_eq!(Object(&old).holds(ConditionType::Ready), None);
     assert_eq!(Object(&old).phase(), None);
-    assert!(Object(&old).story().contains("has not looked at the change"));
-    assert_eq!(Object(&machine(1, 1, "False")).holds(ConditionType::Ready), None);
+    assert!(
+        Object(&old)
+            .story()
+            .contains("has not looked at the change")
+    );
+    assert_eq!(
+        Object(&machine(1, 1, "False")).holds(ConditionType::Ready),
+        None
+    );
 }
 
 #[test]
 fn a_condition_without_a_generation_counts_but_not_against_an_old_status() {
     let mut machine = machine(3, 3, "True");
-    machine["status"]["conditions"][0].as_object_mut().unwrap().remove("observedGeneration");
+    machine["status"]["conditions"][0]
+        .as_object_mut()
+        .unwrap()
+        .remove("observedGeneration");
     assert!(Object(&machine).holds(ConditionType::Ready).is_some());
     machine["status"]["observedGeneration"] = json!(2);
     assert_eq!(Object(&machine).holds(ConditionType::Ready), None);
@@ -30,7 +40,10 @@ fn a_condition_without_a_generation_counts_but_not_against_an_old_status() {
 
 #[test]
 fn a_story_says_why_it_is_not_further() {
-    assert_eq!(Object(&machine(1, 1, "True")).story(), "Running: the instance runs");
+    assert_eq!(
+        Object(&machine(1, 1, "True")).story(),
+        "Running: the instance runs"
+    );
     assert!(Object(&json!({})).story().starts_with("no status yet"));
     let mut deleting = machine(1, 1, "False");
     deleting["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");

@@ -17,13 +17,43 @@ fn json_is_set_and_escaped_as_kubectl_does_it() {
 #[test]
 fn yaml_reads_back_as_what_it_was() {
     let words = [
-        "true", "no", "~", "", " ", "4Gi", "1e3", "0x10", "2026-01-01", "- a", "a: b", "#", "'", "\"", "\\", "{}", "|\n",
-        "two\nlines\n\n", "\t", "\u{1b}[2J", "ä\u{2028}", "null", "!tag", "&a", "*a", "%", "@", "`", "=", "?",
+        "true",
+        "no",
+        "~",
+        "",
+        " ",
+        "4Gi",
+        "1e3",
+        "0x10",
+        "2026-01-01",
+        "- a",
+        "a: b",
+        "#",
+        "'",
+        "\"",
+        "\\",
+        "{}",
+        "|\n",
+        "two\nlines\n\n",
+        "\t",
+        "\u{1b}[2J",
+        "ä\u{2028}",
+        "null",
+        "!tag",
+        "&a",
+        "*a",
+        "%",
+        "@",
+        "`",
+        "=",
+        "?",
     ];
     for word in words {
         let value = json!({ "metadata": { word: word, "list": [word, {}, []] } });
-        let text = yaml(&value).unwrap();
-        let read: Value = serde_saphyr::from_str(&text).unwrap_or_else(|error| panic!("{word:?}: {error}\n{text}"));
+        // Whoever prints it ends the last line.
+        let text = yaml(&value).unwrap() + "\n";
+        let read: Value = serde_saphyr::from_str(&text)
+            .unwrap_or_else(|error| panic!("{word:?}: {error}\n{text}"));
         assert_eq!(read, value, "{word:?}\n{text}");
         assert!(!text.contains('\u{1b}'), "{word:?}");
     }

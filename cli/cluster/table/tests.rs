@@ -17,10 +17,20 @@ fn row(phase: &str, message: &str) -> Vec<Value> {
 
 #[test]
 fn columns_are_as_wide_as_their_widest_cell_and_the_last_is_not_filled_up() {
-    let rows = [row("Running", "m"), vec![json!("b"), Value::Null, json!(16), Value::Null]];
+    let rows = [
+        row("Running", "m"),
+        vec![json!("b"), Value::Null, json!(16), Value::Null],
+    ];
     let rows = rows.iter().map(|row| ("default", row.as_slice()));
     let lines = table(false, false).lines(rows);
-    assert_eq!(lines, ["NAME   PHASE     CPU", "a      Running   2", "b                16"]);
+    assert_eq!(
+        lines,
+        [
+            "NAME   PHASE     CPU",
+            "a      Running   2",
+            "b                16"
+        ]
+    );
 }
 
 #[test]
@@ -36,7 +46,10 @@ fn rows_that_come_later_stay_in_line_without_another_header() {
     let mut table = table(false, false);
     let (long, short) = (row("Provisioning", ""), row("Running", ""));
     assert_eq!(table.lines([("", long.as_slice())]).len(), 2);
-    assert_eq!(table.lines([("", short.as_slice())]), ["a      Running        2"]);
+    assert_eq!(
+        table.lines([("", short.as_slice())]),
+        ["a      Running        2"]
+    );
     table.set_columns(table.columns.clone());
     assert_eq!(table.lines([("", short.as_slice())]).len(), 1);
     assert_eq!(table.lines(std::iter::empty()), Vec::<String>::new());
