@@ -313,7 +313,11 @@ impl World {
 
     /// The last moment at which an abandoned request that comes as late as it can may still take effect.
     pub(super) fn last_call(&self) -> Option<(usize, Moment)> {
-        let lazy = self.flights.iter().enumerate().filter(|(_, f)| f.lazy && !f.client);
+        let lazy = self
+            .flights
+            .iter()
+            .enumerate()
+            .filter(|(_, f)| f.lazy && !f.client);
         let last = lazy.filter_map(|(at, f)| Some((at, f.deadline? - Duration::from_millis(1))));
         last.min_by_key(|(_, moment)| *moment)
     }

@@ -170,32 +170,48 @@ pub(super) const ROWS: &[Row] = &[
         "delete,strip,vanish",
         any,
     ),
-    row("new key on retry", Bug::Around(Doctored::NewKey), "delete,lag,lost", any),
-    row("done after one look", Bug::Inside(Planted::OneLook), "delete,race,lag", any),
+    row(
+        "new key on retry",
+        Bug::Around(Doctored::NewKey),
+        "delete,lag,lost",
+        any,
+    ),
+    row(
+        "done after one look",
+        Bug::Inside(Planted::OneLook),
+        "delete,race,lag",
+        any,
+    ),
     row(
         "short looks where long ones are due",
         Bug::Inside(Planted::ShortLooks),
         "delete,race,lost",
         any,
     ),
-    biased(row(
-        "looks kept over a change",
-        Bug::Inside(Planted::LooksKept),
-        "delete,overlap,lost",
-        duel,
-    ), looks_around_another),
+    biased(
+        row(
+            "looks kept over a change",
+            Bug::Inside(Planted::LooksKept),
+            "delete,overlap,lost",
+            duel,
+        ),
+        looks_around_another,
+    ),
     row(
         "create in doubt dropped",
         Bug::Inside(Planted::DoubtDropped),
         "delete,lost,late",
         creates,
     ),
-    biased(row(
-        "create without our own write before",
-        Bug::Inside(Planted::NoWriteBeforeCreate),
-        "delete,overlap,lost",
-        duel,
-    ), removal_meets_create),
+    biased(
+        row(
+            "create without our own write before",
+            Bug::Inside(Planted::NoWriteBeforeCreate),
+            "delete,overlap,lost",
+            duel,
+        ),
+        removal_meets_create,
+    ),
     row(
         "right to create outlives the key",
         Bug::Inside(Planted::BlindForEver),
@@ -208,11 +224,19 @@ pub(super) const ROWS: &[Row] = &[
         "delete,strip",
         any,
     ),
-    biased(row(
-        "older incarnation recorded",
-        Bug::Inside(Planted::OlderRecorded),
-        "crash,edit,lost,late",
-        edits,
-    ), old_create_comes_late),
-    row("incarnation not raised", Bug::Inside(Planted::NotRaised), "delete,vanish", any),
+    biased(
+        row(
+            "older incarnation recorded",
+            Bug::Inside(Planted::OlderRecorded),
+            "crash,edit,lost,late",
+            edits,
+        ),
+        old_create_comes_late,
+    ),
+    row(
+        "incarnation not raised",
+        Bug::Inside(Planted::NotRaised),
+        "delete,vanish",
+        any,
+    ),
 ];

@@ -78,7 +78,10 @@ fn run(seed: u64, setting: Setting) -> Result<Verdict, Broken> {
 
 fn number(variable: &str) -> Option<u64> {
     let text = std::env::var(variable).ok()?;
-    Some(text.parse().unwrap_or_else(|_| panic!("{variable} must be a number, not {text:?}")))
+    Some(
+        text.parse()
+            .unwrap_or_else(|_| panic!("{variable} must be a number, not {text:?}")),
+    )
 }
 
 fn replay_with(seed: u64) -> String {
@@ -102,7 +105,11 @@ fn seeds() {
                 sum.add(&verdict.counts);
                 if seed % 100 == 0 {
                     let again = run(seed, setting).map(|v| v.hash);
-                    assert_eq!(again, Ok(verdict.hash), "seed {seed} runs differently twice");
+                    assert_eq!(
+                        again,
+                        Ok(verdict.hash),
+                        "seed {seed} runs differently twice"
+                    );
                 }
             }
             Err(broken) => {
