@@ -5,7 +5,7 @@ use clap::{Parser, Subcommand};
 use crate::env::{down, status, up};
 use crate::output::Color;
 use crate::runtime::embedded::{foreground, supervisor};
-use crate::verbs::{kubectl, mock, version};
+use crate::verbs::{create, delete, get, kubectl, mock, version, wait};
 
 /// Virtual machines on Kubernetes: environments to develop in, and the verbs to work with them
 #[derive(Debug, Parser)]
@@ -26,20 +26,28 @@ Exit codes: 0 success, 1 failure, 2 usage, 3 not ready or timed out, 4 not found
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Make an environment, or bring it to what it must be
-    Up(up::Args),
+    Up(Box<up::Args>),
     /// Remove an environment
     Down(down::Args),
     /// Say what of an environment runs
     Status(status::Args),
+    /// Make a VirtualMachine and wait until it is Ready
+    Create(Box<create::Args>),
+    /// Show VirtualMachines or ProviderConfigs
+    Get(get::Args),
+    /// Delete VirtualMachines and wait until they are gone
+    Delete(delete::Args),
+    /// Wait for a condition, a phase, or a deletion
+    Wait(wait::Args),
     /// Run kubectl in an environment
     Kubectl(kubectl::Args),
     /// Run the mock provider alone
-    Mock(mock::Args),
+    Mock(Box<mock::Args>),
     /// Print versions
     Version(version::Args),
     /// Run a control plane in the foreground, for tests
     #[command(hide = true)]
-    ControlPlane(foreground::Args),
+    ControlPlane(Box<foreground::Args>),
     /// Own everything that runs for an environment
     #[command(hide = true, name = supervisor::SUBCOMMAND)]
     Supervise(supervisor::Args),

@@ -65,6 +65,8 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
+    const ENDED: &str = "VMC-ENDED";
+
     /// A failure with its cause; add what to do by [`Failure::fix`].
     pub(crate) fn new(exit: Exit, id: &'static str, cause: impl fmt::Display) -> Self {
         Self {
@@ -99,6 +101,16 @@ impl Failure {
         )
     }
 
+    /// Ended by a signal, as it is meant to be ended: nothing to say.
+    pub(crate) fn ended(exit: Exit) -> Self {
+        Self::new(exit, Self::ENDED, "ended by a signal")
+    }
+
+    /// Whether there is nothing to say.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.exit == Exit::ClosedPipe || self.id == Self::ENDED
+    }
+
     /// The exit code for `main`.
     pub(crate) fn exit_code(&self) -> ExitCode {
         ExitCode::from(self.exit.code())
@@ -126,4 +138,29 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
         next = cause.source();
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("outer")]
+    struct Outer(#[source] std::io::Error);
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("outer: {0}")]
+    struct Repeating(#[source] std::io::Error);
+
+    #[test]
+    fn a_chain_says_every_cause_once() {
+        assert_eq!(
+            chain(&Outer(std::io::Error::other("inner"))),
+            "outer: inner"
+        );
+        assert_eq!(
+            chain(&Repeating(std::io::Error::other("inner"))),
+            "outer: inner"
+        );
+    }
 }

@@ -105,3 +105,16 @@ pub(crate) fn failure(failure: &Failure) {
         let _ = writeln!(stderr, "{bold}what to do{bold:#}: {}", clean(fix));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_of_others_cannot_drive_the_terminal() {
+        assert_eq!(
+            clean("a\u{1b}[2Jb\r\u{9b}c\n\td"),
+            "a\u{fffd}[2Jb\u{fffd}\u{fffd}c\n\td"
+        );
+    }
+}

@@ -6,9 +6,12 @@ mod sandbox;
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::io::{BufRead, BufReader, Read};
+    use std::os::unix::fs::{PermissionsExt, symlink};
     use std::process::{Command, Stdio};
 
     use rustix::process::Signal;
+    use serde_json::Value;
 
     use super::sandbox::{Sandbox, is_running, signal, until};
 
@@ -52,7 +55,7 @@ mod tests {
         let sandbox = Sandbox::new();
         sandbox.succeed(&["up"]);
         mark(&sandbox);
-        for program in ["etcd", "kube-apiserver", "mock-provider"] {
+        for program in ["etcd", "kube-apiserver", "mock-provider", "operator"] {
             let before = sandbox.pid("dev", program).unwrap();
             signal(before, Signal::KILL);
             until("it is started again", || {
@@ -117,13 +120,14 @@ mod tests {
     fn an_interrupted_up_keeps_what_it_made_and_the_next_one_goes_on() {
         let sandbox = Sandbox::new();
         for (sent, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)] {
-            let up = sandbox.start(&["up"]);
-            until("the supervisor is there", || {
-                sandbox.pid("dev", "supervisor").is_some()
-            });
+            let mut up = sandbox.start(&["up"]);
+            let mut stderr = BufReader::new(up.stderr.take().unwrap());
+            let mut words = String::new();
+            // The first line is the first step's: by then it listens to signals.
+            stderr.read_line(&mut words).unwrap();
             signal(up.id(), sent);
+            stderr.read_to_string(&mut words).unwrap();
             let output = up.wait_with_output().unwrap();
-            let words = String::from_utf8_lossy(&output.stderr);
             assert_eq!(output.status.code(), Some(code), "{words}");
             assert!(
                 words.contains("vmctl up --env dev") && words.contains("vmctl down --env dev"),
@@ -149,5 +153,73 @@ mod tests {
         }
         assert_eq!(sandbox.processes(), Vec::<u32>::new());
         assert!(!sandbox.environment("dev").exists());
+    }
+
+    #[test]
+    fn the_operators_credential_is_a_token_with_the_shipped_rights_and_no_more() {
+        let sandbox = Sandbox::new();
+        sandbox.succeed(&["up"]);
+        let environment = sandbox.environment("dev");
+        let kubeconfig = environment.join("operator").join("kubeconfig");
+
+        let kubectl = |args: &[&str]| {
+            let flag = format!("--kubeconfig={}", kubeconfig.display());
+            let answer = sandbox.vmctl(&[&["kubectl", &flag], args].concat());
+            format!("{}{}", answer.stdout, answer.stderr)
+        };
+        let who = kubectl(&["auth", "whoami", "-o=jsonpath={.status.userInfo.username}"]);
+        assert_eq!(
+            who,
+            "system:serviceaccount:vmoperator-system:vmoperator-controller-manager"
+        );
+        assert_eq!(
+            kubectl(&["auth", "can-i", "patch", "virtualmachines", "-A"]).trim(),
+            "yes"
+        );
+        for (verb, what) in [
+            ("delete", "virtualmachines"),
+            ("create", "secrets"),
+            ("*", "*"),
+        ] {
+            assert!(
+                kubectl(&["auth", "can-i", verb, what, "-A"]).contains("no"),
+                "{verb} {what}"
+            );
+        }
+        let text = fs::read_to_string(&kubeconfig).unwrap();
+        assert!(
+            text.contains("tokenFile") && !text.contains("client-key-data"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn an_api_server_that_cannot_run_fails_up_with_its_words_and_leaves_no_etcd() {
+        let sandbox = Sandbox::new();
+        sandbox.succeed(&["up"]);
+        let plan = fs::read(sandbox.environment("dev").join("plan.json")).unwrap();
+        let plan: Value = serde_json::from_slice(&plan).unwrap();
+        sandbox.succeed(&["down"]);
+
+        let assets = tempfile::tempdir().unwrap();
+        let etcd = plan["binaries"]["etcd"].as_str().unwrap();
+        symlink(etcd, assets.path().join("etcd")).unwrap();
+        let broken = assets.path().join("kube-apiserver");
+        let script = "#!/bin/sh\n[ \"$1\" = --version ] && echo 'Kubernetes v1.0.0' && exit 0\necho 'the disk is on fire' >&2\nexit 1\n";
+        fs::write(&broken, script).unwrap();
+        fs::set_permissions(&broken, fs::Permissions::from_mode(0o755)).unwrap();
+
+        let up = sandbox.vmctl(&["up", "--assets", assets.path().to_str().unwrap()]);
+        assert_eq!(up.code, Some(6), "{}", up.stderr);
+        for words in [
+            "kube-apiserver ended: exit status: 1",
+            "the disk is on fire",
+            "what to do",
+        ] {
+            assert!(up.stderr.contains(words), "{words}: {}", up.stderr);
+        }
+        until("no process is left", || sandbox.processes().is_empty());
+        assert_eq!(sandbox.vmctl(&["status"]).code, Some(3));
+        sandbox.succeed(&["up"]);
     }
 }

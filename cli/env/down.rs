@@ -144,7 +144,7 @@ async fn finalize(environment: &Environment, state: &State, talk: &Talk) {
         return;
     }
     talk.line(&format!(
-        "waiting for {count} VirtualMachines to be finalised, {} s at most",
+        "VirtualMachines to be finalised first: {count}; waiting {} s at most",
         FINALIZERS.as_secs()
     ));
     let gone = async {

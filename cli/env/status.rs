@@ -121,36 +121,30 @@ fn text(environment: &Environment, state: Option<&State>, lack: Option<&str>) ->
             operator.metrics, operator.health
         );
     }
-    let supervisor = if state.supervisor.is_alive() {
-        "runs"
-    } else {
-        "dead"
+    text.push_str(&processes(state));
+    text.trim_end().to_owned()
+}
+
+/// One line per process.
+fn processes(state: &State) -> String {
+    let supervisor = ChildState {
+        name: "supervisor".to_owned(),
+        process: Some(state.supervisor.clone()),
+        restarts: 0,
+        last_end: None,
     };
-    let _ = writeln!(
-        text,
-        "{:<26} {:>8}  {:<6} restarts",
-        "process", "pid", "state"
-    );
-    let _ = writeln!(
-        text,
-        "{:<26} {:>8}  {supervisor:<6} -",
-        "supervisor", state.supervisor.pid
-    );
-    for child in &state.children {
-        let pid = child
-            .process
-            .as_ref()
-            .map_or("-".to_owned(), |process| process.pid.to_string());
+    let mut text = format!("{:<26} {:>8}  state  restarts\n", "process", "pid");
+    for child in std::iter::once(&supervisor).chain(&state.children) {
+        let process = child.process.as_ref();
+        let pid = process.map_or("-".to_owned(), |process| process.pid.to_string());
         let alive = if is_alive(child) { "runs" } else { "dead" };
-        let end = child
-            .last_end
-            .as_ref()
-            .map_or(String::new(), |end| format!(" (last: {end})"));
+        let last = child.last_end.as_ref();
+        let end = last.map_or(String::new(), |end| format!(" (last: {end})"));
         let _ = writeln!(
             text,
             "{:<26} {pid:>8}  {alive:<6} {}{end}",
             child.name, child.restarts
         );
     }
-    text.trim_end().to_owned()
+    text
 }

@@ -1,19 +1,18 @@
 //! `vmctl up`: makes an environment so that a VirtualMachine can be created in it right now.
 
-use std::fmt::Write;
-
 use serde_json::json;
 use tokio::signal::unix::SignalKind;
 
 use super::journal::Event;
-use super::report::{Format, Outcome, Report};
+use super::report::{Format, Outcome, Report, Taken};
+use super::state::{Plan, State};
 use super::steps::Steps;
 use super::{Environment, Selection};
 use crate::files;
 use crate::hint::{Exit, Failure, chain};
+use crate::output;
 use crate::runtime::embedded::binaries::Lookup;
 use crate::runtime::embedded::foreground::listen;
-use crate::{operator, output};
 
 /// Where an environment can run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -34,7 +33,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     lookup: Lookup,
     /// Make a VirtualMachine and remove it, as the first `up` does
-    #[arg(long, hide = !operator::BUILT)]
+    #[arg(long)]
     smoke: bool,
     /// Record every request (who, what, when; no bodies) in the environment's logs; heeded at its first start
     #[arg(long)]
@@ -47,10 +46,8 @@ pub(crate) struct Args {
     quiet: bool,
 }
 
-/// Steps that are always taken.
-const STEPS: usize = 9;
-/// Steps that need the operator: its own, and the proof that a VirtualMachine would be accepted.
-const OPERATOR_STEPS: usize = 2;
+/// Steps that are always taken; the smoke test comes on top.
+const STEPS: usize = 11;
 
 /// Converges an environment.
 ///
@@ -66,9 +63,8 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
             .fix("set XDG_STATE_HOME to a directory of yours")
     })?;
     let _lock = environment.lock()?;
-    let smoke =
-        operator::BUILT && (args.smoke || environment.plan()?.is_none_or(|plan| !plan.operator));
-    let total = STEPS + if operator::BUILT { OPERATOR_STEPS } else { 0 } + usize::from(smoke);
+    let smoke = args.smoke || environment.plan()?.is_none_or(|plan| !plan.operator);
+    let total = STEPS + usize::from(smoke);
     let mut report = Report::new(args.output, args.quiet, total);
     let mut steps = Steps::new(&environment, &args.lookup, args.audit_log, report.talk());
     let journal = steps.journal.clone();
@@ -103,10 +99,8 @@ async fn converge(report: &mut Report, steps: &mut Steps<'_>, smoke: bool) -> Re
     step(report, "rights", steps.rights()).await?;
     step(report, "mock-provider", steps.mock_provider()).await?;
     step(report, "provider-config", steps.provider_config()).await?;
-    if operator::BUILT {
-        step(report, "operator", steps.operator()).await?;
-        step(report, "admission", steps.admission()).await?;
-    }
+    step(report, "operator", steps.operator()).await?;
+    step(report, "admission", steps.admission()).await?;
     if smoke {
         step(report, "smoke", steps.smoke()).await?;
     }
@@ -124,72 +118,77 @@ async fn step(
     outcome.map(drop)
 }
 
+/// The result of a run, in the form that was asked for.
 fn summary(args: &Args, environment: &Environment, report: &Report) -> Result<(), Failure> {
     let kubeconfig = environment.kubeconfig();
     if args.quiet {
         return output::data(&kubeconfig.display().to_string());
     }
-    let Some(state) = environment.running()? else {
-        return Err(Failure::new(
-            Exit::Environment,
-            "VMC-NOT-RUNNING",
-            "the environment ended meanwhile",
-        ));
+    let (Some(state), Some(plan)) = (environment.running()?, environment.plan()?) else {
+        let cause = "the environment ended meanwhile";
+        return Err(Failure::new(Exit::Environment, "VMC-NOT-RUNNING", cause));
     };
-    let plan = environment.plan()?;
-    let lacking = plan.is_some_and(|plan| plan.binaries.controller_manager.is_none());
     let unchanged = !report.taken().iter().any(|taken| taken.changed);
-    let seconds = report.elapsed().as_secs_f64();
-    if args.output == Format::Json {
-        let summary = json!({ "version": 1, "type": "summary", "environment": environment.name().as_str(),
-            "runtime": "embedded", "kubernetes": state.kubernetes, "server": state.server, "kubeconfig": kubeconfig,
-            "mockProvider": state.mock, "unchanged": unchanged, "seconds": seconds,
-            "vmctl": env!("CARGO_PKG_VERSION"), "controllerManager": !lacking });
-        return output::data(&summary.to_string());
+    match args.output {
+        Format::Text => output::data(&text(environment, report, &state, &plan, unchanged)),
+        Format::Json => {
+            let summary = json!({
+                "version": 1, "type": "summary", "environment": environment.name().as_str(),
+                "runtime": "embedded", "kubernetes": state.kubernetes, "server": state.server,
+                "kubeconfig": kubeconfig, "mockProvider": state.mock, "operator": state.operator,
+                "unchanged": unchanged, "seconds": report.elapsed().as_secs_f64(),
+                "vmctl": env!("CARGO_PKG_VERSION"),
+                "controllerManager": plan.binaries.controller_manager.is_some(),
+            });
+            output::data(&summary.to_string())
+        }
     }
+}
+
+fn text(
+    environment: &Environment,
+    report: &Report,
+    state: &State,
+    plan: &Plan,
+    unchanged: bool,
+) -> String {
+    let name = environment.name();
     let mut slowest = report.taken().to_vec();
     slowest.sort_by_key(|taken| std::cmp::Reverse(taken.time));
-    let slowest: Vec<String> = slowest
-        .iter()
-        .take(3)
-        .map(|taken| format!("{} {:.1} s", taken.step, taken.time.as_secs_f64()))
-        .collect();
-    let name = environment.name();
-    let mut text = String::new();
+    let told = |taken: &Taken| format!("{} {:.1} s", taken.step, taken.time.as_secs_f64());
+    let slowest: Vec<String> = slowest.iter().take(3).map(told).collect();
     let verdict = if unchanged {
         "is up, unchanged"
     } else {
         "is up"
     };
-    let _ = writeln!(
-        text,
-        "environment {name} {verdict} ({seconds:.1} s; slowest: {})",
-        slowest.join(", ")
-    );
-    let _ = writeln!(
-        text,
-        "  runtime     embedded: there are no nodes, so pods do not run"
-    );
-    if lacking {
-        let _ = writeln!(
-            text,
-            "              no kube-controller-manager: owned objects are not collected, namespaces do not finish deleting"
+    let (seconds, slowest) = (report.elapsed().as_secs_f64(), slowest.join(", "));
+    let mut lines = vec![
+        format!("environment {name} {verdict} ({seconds:.1} s; slowest: {slowest})"),
+        "  runtime     embedded: there are no nodes, so pods do not run".to_owned(),
+    ];
+    if plan.binaries.controller_manager.is_none() {
+        lines.push(
+            "              no kube-controller-manager: owned objects are not collected,".to_owned(),
         );
+        lines.push("              namespaces do not finish deleting".to_owned());
     }
-    let _ = writeln!(
-        text,
+    lines.push(format!(
         "  versions    Kubernetes {}, vmctl {}",
         state.kubernetes,
         env!("CARGO_PKG_VERSION")
-    );
-    let _ = writeln!(text, "  API server  {}", state.server.unwrap_or_default());
-    let _ = writeln!(text, "  kubeconfig  {}", kubeconfig.display());
-    let _ = writeln!(text, "next:");
-    let _ = writeln!(
-        text,
-        "  vmctl kubectl --env {name} get providerconfigs,virtualmachines"
-    );
-    let _ = writeln!(text, "  vmctl status --env {name}");
-    let _ = write!(text, "  vmctl down --env {name}");
-    output::data(&text)
+    ));
+    lines.push(format!(
+        "  API server  {}",
+        state.server.as_deref().unwrap_or_default()
+    ));
+    lines.push(format!(
+        "  kubeconfig  {}",
+        environment.kubeconfig().display()
+    ));
+    lines.push("next:".to_owned());
+    lines.push(format!("  vmctl kubectl --env {name} get virtualmachines"));
+    lines.push(format!("  vmctl status --env {name}"));
+    lines.push(format!("  vmctl down --env {name}"));
+    lines.join("\n")
 }

@@ -1,6 +1,7 @@
 //! What to tell: the status that the object should show, the event of a transition, and when to come back.
 
 mod picture;
+mod verdict;
 mod words;
 
 use std::time::Duration;
@@ -81,6 +82,13 @@ pub fn report(
         (Action::Hold(_), Outcome::Nothing) if awaits_config(seen) => None,
         // Nothing was ever made and the object is about to go: writing to it would only delay it.
         (Action::Hold(_), Outcome::Nothing) if leaving_untouched(seen) => None,
+        // What was told of this generation stays until the failure lasts.
+        (Action::Hold(_), Outcome::Nothing)
+            if old.observed_generation == Some(seen.object.generation)
+                && verdict::is_blip(seen) =>
+        {
+            None
+        }
         (
             Action::Hold(_)
             | Action::NoteAttempt

@@ -95,6 +95,18 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
         () = stops.next() => return Ok(()),
     };
     output::data(&announce(&options, &plane)?)?;
+    let outcome = serve(&options, &mut plane, &mut stops, &mut restart).await;
+    plane.stop().await;
+    outcome
+}
+
+/// Runs until it is told to end, or something ends by itself.
+async fn serve(
+    options: &Options,
+    plane: &mut Plane,
+    stops: &mut Stops,
+    restart: &mut tokio::signal::unix::Signal,
+) -> Result<(), Failure> {
     loop {
         let event = tokio::select! {
             turned = plane.turn() => match turned {
@@ -105,20 +117,15 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
             _ = restart.recv() => Event::Restart,
         };
         match event {
-            Event::Stop => break,
-            Event::Failed(error) => {
-                plane.stop().await;
-                return Err(plane_failed(error));
-            }
+            Event::Stop => return Ok(()),
+            Event::Failed(error) => return Err(plane_failed(error)),
             Event::Restart => {
                 plane.restart_api_server().await.map_err(plane_failed)?;
-                announce(&options, &plane)?;
-                talk.line("kube-apiserver restarted");
+                announce(options, plane)?;
+                Talk::new(false).line("kube-apiserver restarted");
             }
         }
     }
-    plane.stop().await;
-    Ok(())
 }
 
 fn announce(options: &Options, plane: &Plane) -> Result<String, Failure> {

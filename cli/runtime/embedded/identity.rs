@@ -72,6 +72,12 @@ pub(crate) fn executable(pid: u32) -> Option<PathBuf> {
     ))
 }
 
+/// Whether the file of a process's program was replaced or removed since it was started.
+pub(crate) fn is_outdated(pid: u32) -> bool {
+    let link = fs::read_link(format!("/proc/{pid}/exe"));
+    link.is_ok_and(|link| link.to_string_lossy().ends_with(" (deleted)"))
+}
+
 fn boot_id() -> Option<String> {
     Some(
         fs::read_to_string("/proc/sys/kernel/random/boot_id")

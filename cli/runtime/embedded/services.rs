@@ -116,7 +116,6 @@ pub(crate) fn start_operator(
     let flags = [
         "--leader-elect-namespace=vmoperator-system".to_owned(),
         format!("--metrics-bind-address={metrics}"),
-        "--metrics-secure=false".to_owned(),
         format!("--health-probe-bind-address={health}"),
         "--allow-http".to_owned(),
         "--endpoint-allow=127.0.0.0/8".to_owned(),

@@ -173,10 +173,7 @@ async fn fetch_controller_manager(
     talk: &Talk,
 ) -> Result<(), Error> {
     let sum_url = format!("{url}.sha256");
-    let failed = |source| Error::Fetch {
-        url: sum_url.clone(),
-        source,
-    };
+    let failed = |source| fetch_failed(&sum_url, source);
     let response = client
         .get(&sum_url)
         .send()
@@ -196,10 +193,7 @@ async fn fetch_controller_manager(
 
 async fn fetch(client: &reqwest::Client, url: &str, path: &Path, talk: &Talk) -> Result<(), Error> {
     talk.line(&format!("control plane: downloading {url}"));
-    let failed = |source| Error::Fetch {
-        url: url.to_owned(),
-        source,
-    };
+    let failed = |source| fetch_failed(url, source);
     let wrote = |source| Error::Write {
         path: path.to_owned(),
         source,
@@ -222,6 +216,14 @@ async fn fetch(client: &reqwest::Client, url: &str, path: &Path, talk: &Talk) ->
         file.write_all(&chunk).map_err(wrote)?;
     }
     Ok(())
+}
+
+/// The address is said once.
+fn fetch_failed(url: &str, source: reqwest::Error) -> Error {
+    Error::Fetch {
+        url: url.to_owned(),
+        source: source.without_url(),
+    }
 }
 
 fn executable(path: &Path) -> io::Result<File> {

@@ -98,7 +98,7 @@ pub(crate) async fn find(args: &Lookup, talk: &Talk) -> Result<Binaries, Failure
     if args.offline {
         looked.say("download: skipped, --offline".to_owned());
         looked.say("build: skipped, --offline".to_owned());
-        return Err(looked.into_failure(&cache));
+        return Err(looked.failure(&cache));
     }
     obtain(&cache, &mut looked).await
 }
@@ -131,7 +131,16 @@ async fn look_in(
 /// Downloads, else builds. One process at a time: a second one finds the first one's result.
 async fn obtain(cache: &cache::Cache, looked: &mut Looked<'_>) -> Result<Binaries, Failure> {
     let _lock = cache.lock(looked.talk).await?;
-    if let Some(found) = look_in(cache, looked).await? {
+    // Somebody may have filled it while we waited. What was said about it a moment ago is not said again.
+    let mut again = Looked {
+        talk: &Talk::new(true),
+        outcomes: Vec::new(),
+    };
+    if let Some(found) = look_in(cache, &mut again).await? {
+        looked.talk.line(&format!(
+            "control plane {} from the cache, just filled",
+            found.version
+        ));
         return Ok(found);
     }
     match download::into(cache, looked.talk).await {
@@ -142,7 +151,7 @@ async fn obtain(cache: &cache::Cache, looked: &mut Looked<'_>) -> Result<Binarie
         Ok(dir) => return checked(&dir).await,
         Err(error) => looked.say(format!("build: {}", chain(&error))),
     }
-    Err(looked.into_failure(cache))
+    Err(looked.failure(cache))
 }
 
 async fn checked(dir: &Path) -> Result<Binaries, Failure> {
@@ -164,7 +173,7 @@ impl Looked<'_> {
         self.outcomes.push(outcome);
     }
 
-    fn into_failure(&self, cache: &cache::Cache) -> Failure {
+    fn failure(&self, cache: &cache::Cache) -> Failure {
         let cause = "no place has etcd and kube-apiserver";
         Failure::new(Exit::Environment, "VMC-BINARIES", cause).evidence(self.outcomes.clone()).fix(format!(
             "do one of these: set KUBEBUILDER_ASSETS to a directory with etcd and kube-apiserver; run once without \

@@ -6,7 +6,7 @@ use crate::domain::{Capabilities, ErrorKind, InstanceId};
 use crate::provider::Provider;
 use crate::provider::credential::Credential;
 use crate::provider::http::HttpProvider;
-use crate::provider::testing::{Server, Step, answer, create, options, vm};
+use crate::provider::testing::{Server, Step, WHENEVER, answer, create, options, vm};
 
 #[tokio::test]
 async fn a_create_sends_key_and_body_to_the_byte_and_takes_each_status_of_success() {
@@ -15,7 +15,7 @@ async fn a_create_sends_key_and_body_to_the_byte_and_takes_each_status_of_succes
         let (key, body) = create();
         let made = server
             .provider()
-            .create(&key, &body, crate::domain::Moment::END)
+            .create(&key, &body, WHENEVER)
             .await
             .unwrap();
         assert_eq!(made.id.as_str(), "vm-1");
@@ -164,10 +164,7 @@ async fn nothing_is_followed_and_the_key_goes_nowhere_else() {
         options.credential = Some(Credential::new("K3y").unwrap());
         let provider = HttpProvider::new(options).unwrap();
         let (key, body) = create();
-        let error = provider
-            .create(&key, &body, crate::domain::Moment::END)
-            .await
-            .unwrap_err();
+        let error = provider.create(&key, &body, WHENEVER).await.unwrap_err();
         assert_eq!(error.kind, ErrorKind::Malformed, "{status}");
         let error = provider.get(&InstanceId::new("vm-1")).await.unwrap_err();
         assert_eq!(error.kind, ErrorKind::Malformed, "{status}");

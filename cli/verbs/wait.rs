@@ -1,0 +1,304 @@
+//! `vmctl wait`: until a condition holds, a phase is reached, or an object is gone.
+
+use std::collections::BTreeMap;
+use std::str::FromStr;
+
+use serde_json::Value;
+
+use super::duration::Limit;
+use super::interrupt::interruptible;
+use super::progress::Progress;
+use crate::cluster::ClusterArgs;
+use crate::cluster::call::{Collection, Filter, Form};
+use crate::cluster::follow::{Change, Follow, Item};
+use crate::cluster::kind::{Kind, Named};
+use crate::cluster::object::{Object, reference};
+use crate::hint::{Exit, Failure};
+use crate::output;
+
+const EXAMPLES: &str = "\
+Examples:
+  vmctl wait vm web-1 --for condition=Ready
+  vmctl wait vm web-1 web-2 --for phase=Running --timeout 10m
+  vmctl wait vm web-1 --for delete
+
+Exits with 0 once it is so, 3 when the time is over, 4 when there is no such object. What speaks of an older
+generation of the spec does not count.";
+
+/// What is waited for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Goal {
+    /// A condition has a status.
+    Condition {
+        /// Its type.
+        kind: String,
+        /// `True`, `False` or `Unknown`.
+        status: String,
+    },
+    /// `status.phase` is this word.
+    Phase(String),
+    /// It is gone.
+    Delete,
+}
+
+/// The text is no goal.
+#[derive(Debug, thiserror::Error)]
+#[error("say what to wait for: condition=TYPE, condition=TYPE=STATUS, phase=PHASE or delete")]
+pub(crate) struct NoGoal;
+
+/// Options of `vmctl wait`.
+#[derive(Debug, clap::Args)]
+#[group(id = "wait")]
+#[command(before_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// vm or pcfg, and names; or KIND/NAME
+    #[arg(value_name = "KIND NAME", required = true, num_args = 1..)]
+    words: Vec<String>,
+    /// condition=TYPE[=STATUS], phase=PHASE or delete
+    #[arg(long = "for", value_name = "GOAL")]
+    goal: Goal,
+    /// Longest wait
+    #[arg(long, value_name = "TIME", default_value = "5m")]
+    timeout: Limit,
+    #[command(flatten)]
+    cluster: ClusterArgs,
+}
+
+impl FromStr for Goal {
+    type Err = NoGoal;
+
+    fn from_str(text: &str) -> Result<Self, NoGoal> {
+        if text == "delete" {
+            return Ok(Self::Delete);
+        }
+        match text.split_once('=') {
+            Some(("condition", rest)) => {
+                let (kind, status) = rest.split_once('=').unwrap_or((rest, "True"));
+                let status = ["True", "False", "Unknown"]
+                    .into_iter()
+                    .find(|one| one.eq_ignore_ascii_case(status));
+                match status {
+                    Some(status) if !kind.is_empty() => Ok(Self::Condition {
+                        kind: kind.to_owned(),
+                        status: status.to_owned(),
+                    }),
+                    Some(_) | None => Err(NoGoal),
+                }
+            }
+            Some(("phase", phase)) if !phase.is_empty() => Ok(Self::Phase(phase.to_owned())),
+            Some(_) | None => Err(NoGoal),
+        }
+    }
+}
+
+impl Goal {
+    /// Whether an object that exists is as wanted.
+    fn is_met(&self, object: Object<'_>) -> bool {
+        match self {
+            Self::Delete => false,
+            Self::Phase(phase) => object.phase() == Some(phase),
+            Self::Condition { kind, status } => object
+                .condition(kind)
+                .is_some_and(|one| one.current && one.status == status),
+        }
+    }
+
+    /// How an object stands to it.
+    fn story(&self, object: Object<'_>) -> String {
+        match self {
+            Self::Condition { kind, .. } if kind != "Ready" => match object.condition(kind) {
+                Some(one) if one.current => format!("{kind}={}, {}", one.status, one.in_words()),
+                Some(_) => format!("{kind} speaks of an older generation of the spec"),
+                None => format!("there is no condition {kind}; {}", object.story()),
+            },
+            Self::Condition { .. } | Self::Phase(_) | Self::Delete => object.story(),
+        }
+    }
+}
+
+/// Waits.
+///
+/// # Errors
+/// See [`EXAMPLES`]; [`Exit::Unreachable`] when the API server does not answer.
+pub(crate) async fn run(args: Args) -> Result<(), Failure> {
+    let named = Named::parse(&args.words, &[Kind::VirtualMachine, Kind::ProviderConfig])?;
+    if named.names.is_empty() {
+        let cause = "nothing is named that could be waited for";
+        return Err(Failure::new(Exit::Usage, "VMC-NAME", cause)
+            .fix("vmctl wait vm NAME --for condition=Ready"));
+    }
+    let cluster = args.cluster.open().await?;
+    let objects = Collection::new(&cluster, named.kind);
+    let again = cluster.vmctl(&format!(
+        "wait {} {}",
+        named.kind.short(),
+        named.names.join(" ")
+    ));
+    let mut wait = Wait {
+        goal: &args.goal,
+        kind: named.kind,
+        open: named
+            .names
+            .iter()
+            .map(|name| (name.clone(), None))
+            .collect(),
+        progress: Progress::new(),
+    };
+    let filter = Filter {
+        name: (named.names.len() == 1).then(|| named.names.concat()),
+        labels: None,
+    };
+    let mut follow = Follow::new(objects.clone(), filter, Form::Objects);
+    let waited = tokio::time::timeout(args.timeout.0, wait.run(&mut follow));
+    let ended = |exit| {
+        Failure::new(exit, "VMC-INTERRUPTED", "interrupted; nothing was changed")
+            .fix(format!("wait again: {again}"))
+    };
+    match interruptible(async { Ok(waited.await) }, ended).await? {
+        Ok(outcome) => outcome,
+        Err(_elapsed) if follow.is_cut() => {
+            let cause = format!(
+                "the API server has not answered for a while, {} are over ({})",
+                args.timeout, cluster.label
+            );
+            Err(Failure::new(Exit::Unreachable, "VMC-API", cause)
+                .fix(format!("wait again once it answers: {again}")))
+        }
+        Err(_elapsed) => {
+            let cause = format!("not so after {}: {}", args.timeout, wait.open_stories());
+            Err(Failure::new(Exit::NotReady, "VMC-TIMEOUT", cause)
+                .fix(format!("wait longer: add --timeout to {again}")))
+        }
+    }
+}
+
+/// A wait for several objects.
+struct Wait<'a> {
+    goal: &'a Goal,
+    kind: Kind,
+    /// What is not as wanted yet, and how it was last seen.
+    open: BTreeMap<String, Option<Value>>,
+    progress: Progress,
+}
+
+impl Wait<'_> {
+    async fn run(&mut self, follow: &mut Follow) -> Result<(), Failure> {
+        while !self.open.is_empty() {
+            match self.progress.next(follow).await? {
+                Change::Present(item) => self.present(item)?,
+                Change::Gone(item) => self.gone(&item)?,
+                Change::Listed => self.listed()?,
+                Change::Columns(_) | Change::Cut(_) | Change::Back => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn present(&mut self, item: Item) -> Result<(), Failure> {
+        let object = Object(&item.object);
+        let name = object.name().to_owned();
+        let Some(seen) = self.open.get_mut(&name) else {
+            return Ok(());
+        };
+        // The one that was there at first is waited for; another one under its name means that it is gone.
+        let replaced = seen
+            .as_ref()
+            .is_some_and(|seen| Object(seen).uid() != object.uid());
+        if replaced || self.goal.is_met(object) {
+            return if replaced && *self.goal != Goal::Delete {
+                Err(missing(
+                    self.kind,
+                    &name,
+                    "was replaced by another one of its name",
+                ))
+            } else {
+                self.met(&name)
+            };
+        }
+        self.progress.tell(&name, &self.goal.story(object));
+        *seen = Some(item.object);
+        Ok(())
+    }
+
+    fn gone(&mut self, item: &Item) -> Result<(), Failure> {
+        let name = Object(&item.object).name();
+        if !self.open.contains_key(name) {
+            return Ok(());
+        }
+        match self.goal {
+            Goal::Delete => self.met(name),
+            Goal::Condition { .. } | Goal::Phase(_) => {
+                Err(missing(self.kind, name, "was deleted meanwhile"))
+            }
+        }
+    }
+
+    /// What has not been seen by now does not exist.
+    fn listed(&mut self) -> Result<(), Failure> {
+        let unseen = self.open.iter().filter(|(_, seen)| seen.is_none());
+        let unseen: Vec<String> = unseen.map(|(name, _)| name.clone()).collect();
+        for name in unseen {
+            match self.goal {
+                Goal::Delete => self.met(&name)?,
+                Goal::Condition { .. } | Goal::Phase(_) => {
+                    return Err(missing(self.kind, &name, "does not exist"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn met(&mut self, name: &str) -> Result<(), Failure> {
+        self.open.remove(name);
+        self.progress.done(name, "as wanted");
+        output::data(&format!("{} condition met", reference(self.kind, name)))
+    }
+
+    fn open_stories(&self) -> String {
+        let story = |(name, seen): (&String, &Option<Value>)| match seen {
+            Some(object) => format!("{name}: {}", self.goal.story(Object(object))),
+            None => format!("{name}: not seen yet"),
+        };
+        self.open.iter().map(story).collect::<Vec<_>>().join("; ")
+    }
+}
+
+fn missing(kind: Kind, name: &str, what: &str) -> Failure {
+    let cause = format!("{} {name} {what}", kind.kind());
+    Failure::new(Exit::NotFound, "VMC-NOT-FOUND", cause)
+        .fix(format!("see what there is: vmctl get {}", kind.short()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn goals_are_read_as_kubectl_reads_them_and_nothing_else_is_one() {
+        let ready = |status: &str| Goal::Condition {
+            kind: "Ready".to_owned(),
+            status: status.to_owned(),
+        };
+        assert_eq!("condition=Ready".parse::<Goal>().unwrap(), ready("True"));
+        assert_eq!(
+            "condition=Ready=false".parse::<Goal>().unwrap(),
+            ready("False")
+        );
+        assert_eq!(
+            "phase=Running".parse::<Goal>().unwrap(),
+            Goal::Phase("Running".to_owned())
+        );
+        assert_eq!("delete".parse::<Goal>().unwrap(), Goal::Delete);
+        for text in [
+            "",
+            "Ready",
+            "condition=",
+            "condition=Ready=maybe",
+            "phase=",
+            "delete=now",
+            "jsonpath=x",
+        ] {
+            assert!(text.parse::<Goal>().is_err(), "{text}");
+        }
+    }
+}
