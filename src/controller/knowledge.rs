@@ -94,7 +94,10 @@ impl Knowledge {
             Some(entry) if entry.is_of_another(&view) => inner.vanish(policy, &key),
             Some(_) | None => None,
         };
-        let entry = inner.objects.entry(key).or_insert_with(|| Entry::new(&view));
+        let entry = inner
+            .objects
+            .entry(key)
+            .or_insert_with(|| Entry::new(&view));
         entry.store(policy, view, arrival);
         departed
     }

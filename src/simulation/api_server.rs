@@ -183,7 +183,11 @@ impl ApiServer {
     }
 
     /// Changes an object as a user does.
-    pub(super) fn edit(&mut self, key: &ObjectKey, change: impl FnOnce(&mut View, &mut Option<String>)) {
+    pub(super) fn edit(
+        &mut self,
+        key: &ObjectKey,
+        change: impl FnOnce(&mut View, &mut Option<String>),
+    ) {
         let Some(mut stored) = self.objects.get(key).cloned() else {
             return;
         };
@@ -235,7 +239,8 @@ impl ApiServer {
         let view = Arc::make_mut(&mut stored.view);
         let object = &mut view.object;
         object.finalizer = view.finalizers.iter().any(|f| f == api::FINALIZER);
-        object.intent = IntentState::judge(stored.annotation.as_deref(), &self.cluster, &object.uid);
+        object.intent =
+            IntentState::judge(stored.annotation.as_deref(), &self.cluster, &object.uid);
         view.status = serde_json::from_value(stored.status.clone()).unwrap();
         object.recorded = recorded(&view.status);
         let key = object.key.clone();

@@ -247,11 +247,17 @@ impl Cloud {
             InstancePhase::Provisioning => Some(m.made + self.provisioning),
             _ => m.gone_at,
         };
-        self.machines.iter().filter(|m| m.alive).filter_map(due).min()
+        self.machines
+            .iter()
+            .filter(|m| m.alive)
+            .filter_map(due)
+            .min()
     }
 
     /// Live instances of a uid.
     pub(super) fn live<'a>(&'a self, uid: &'a Uid) -> impl Iterator<Item = &'a Machine> {
-        self.machines.iter().filter(move |m| m.alive && m.uid == *uid)
+        self.machines
+            .iter()
+            .filter(move |m| m.alive && m.uid == *uid)
     }
 }

@@ -140,7 +140,11 @@ impl World {
             low: false,
             lazy: false,
         });
-        if queued { Ok(()) } else { self.send(self.flights.len() - 1) }
+        if queued {
+            Ok(())
+        } else {
+            self.send(self.flights.len() - 1)
+        }
     }
 
     /// A request leaves its process: the fence of the term and the right to start are checked here.
@@ -152,7 +156,9 @@ impl World {
         let term = self.processes[flight.slot].as_ref().map(|p| p.term.term());
         let refusal = match &flight.request {
             _ if fenced && !term.is_some_and(|t| t.allows(now)) => Some(ErrorKind::NotLeading),
-            Request::Create { start_before, .. } if now >= *start_before => Some(ErrorKind::TooLate),
+            Request::Create { start_before, .. } if now >= *start_before => {
+                Some(ErrorKind::TooLate)
+            }
             _ => None,
         };
         let (mut uid, mut low, mut number) = (None, false, None);
@@ -162,7 +168,11 @@ impl World {
             uid = Some(owner);
             number = Some(incarnation);
         }
-        let timeout = if to_cluster { CLUSTER_TIMEOUT } else { self.swarm.timeout };
+        let timeout = if to_cluster {
+            CLUSTER_TIMEOUT
+        } else {
+            self.swarm.timeout
+        };
         let flight = &mut self.flights[at];
         let (life, id) = (flight.life, flight.id);
         let (word, kind) = (flight.request.word(), refusal);
@@ -273,7 +283,8 @@ impl World {
             return Ok(());
         };
         self.trace.mix(id);
-        self.trace.line(22, || format!("#{id} answered: {}", shown(&answer)));
+        self.trace
+            .line(22, || format!("#{id} answered: {}", shown(&answer)));
         let Some(process) = &mut self.processes[slot] else {
             return Ok(());
         };
@@ -302,7 +313,11 @@ impl World {
 
     /// The last moment at which an abandoned request that comes as late as it can may still take effect.
     pub(super) fn last_call(&self) -> Option<(usize, Moment)> {
-        let lazy = self.flights.iter().enumerate().filter(|(_, f)| f.lazy && !f.client);
+        let lazy = self
+            .flights
+            .iter()
+            .enumerate()
+            .filter(|(_, f)| f.lazy && !f.client);
         let last = lazy.filter_map(|(at, f)| Some((at, f.deadline? - Duration::from_millis(1))));
         last.min_by_key(|(_, moment)| *moment)
     }
@@ -448,7 +463,9 @@ fn owner_of(body: &str) -> (Uid, u32) {
 fn shown(answer: &Answer) -> String {
     match answer {
         Answer::Live(Ok(view)) => {
-            let shown = view.as_ref().map(|v| format!("{}@{}", v.object.uid, v.object.version));
+            let shown = view
+                .as_ref()
+                .map(|v| format!("{}@{}", v.object.uid, v.object.version));
             format!("{shown:?}")
         }
         Answer::Written(Ok(view)) => {
@@ -457,7 +474,10 @@ fn shown(answer: &Answer) -> String {
         Answer::Live(Err(error)) | Answer::Written(Err(error)) => error.to_string(),
         Answer::Instance(Ok(i)) => format!("{}/{} {:?}", i.id, i.incarnation(), i.phase),
         Answer::Found(Ok(list)) => {
-            let list: Vec<String> = list.iter().map(|i| format!("{}/{}", i.id, i.incarnation())).collect();
+            let list: Vec<String> = list
+                .iter()
+                .map(|i| format!("{}/{}", i.id, i.incarnation()))
+                .collect();
             format!("found {list:?}")
         }
         Answer::Deleted(Ok(())) => "deleted".to_owned(),

@@ -85,7 +85,10 @@ fn looks_around_another(world: &World, event: &Event) -> u32 {
     let looked = world.first_look();
     let flying = world.flights.iter().find(|f| f.creates().is_some());
     match event {
-        Event::User(Act::Delete(_)) => 50,
+        Event::User(Act::Delete(_)) => {
+            let mut objects = world.api.objects.values();
+            50 * u32::from(objects.any(|o| o.view.object.finalizer))
+        }
         Event::Take(slot) => u32::from(!world.is_behind(*slot)),
         Event::Elect(_) if world.leaders().count() == 1 => {
             let late = looked.is_some_and(|at| world.now >= at + Duration::from_secs(6));
@@ -138,6 +141,12 @@ fn duel(swarm: &mut Swarm) {
     swarm.lag = Duration::ZERO;
 }
 
+/// As a duel, with a network that is slow for every write.
+fn writes(swarm: &mut Swarm) {
+    duel(swarm);
+    swarm.aim = Aim::Writes;
+}
+
 /// Creates in doubt while the user edits.
 fn edits(swarm: &mut Swarm) {
     creates(swarm);
@@ -170,32 +179,48 @@ pub(super) const ROWS: &[Row] = &[
         "delete,strip,vanish",
         any,
     ),
-    row("new key on retry", Bug::Around(Doctored::NewKey), "delete,lag,lost", any),
-    row("done after one look", Bug::Inside(Planted::OneLook), "delete,race,lag", any),
+    row(
+        "new key on retry",
+        Bug::Around(Doctored::NewKey),
+        "delete,lag,lost",
+        any,
+    ),
+    row(
+        "done after one look",
+        Bug::Inside(Planted::OneLook),
+        "delete,race,lag",
+        any,
+    ),
     row(
         "short looks where long ones are due",
         Bug::Inside(Planted::ShortLooks),
         "delete,race,lost",
         any,
     ),
-    biased(row(
-        "looks kept over a change",
-        Bug::Inside(Planted::LooksKept),
-        "delete,overlap,lost",
-        duel,
-    ), looks_around_another),
+    biased(
+        row(
+            "looks kept over a change",
+            Bug::Inside(Planted::LooksKept),
+            "delete,overlap,lost",
+            duel,
+        ),
+        looks_around_another,
+    ),
     row(
         "create in doubt dropped",
         Bug::Inside(Planted::DoubtDropped),
         "delete,lost,late",
         creates,
     ),
-    biased(row(
-        "create without our own write before",
-        Bug::Inside(Planted::NoWriteBeforeCreate),
-        "delete,overlap,lost",
-        duel,
-    ), removal_meets_create),
+    biased(
+        row(
+            "create without our own write before",
+            Bug::Inside(Planted::NoWriteBeforeCreate),
+            "delete,overlap,lost",
+            writes,
+        ),
+        removal_meets_create,
+    ),
     row(
         "right to create outlives the key",
         Bug::Inside(Planted::BlindForEver),
@@ -208,11 +233,19 @@ pub(super) const ROWS: &[Row] = &[
         "delete,strip",
         any,
     ),
-    biased(row(
-        "older incarnation recorded",
-        Bug::Inside(Planted::OlderRecorded),
-        "crash,edit,lost,late",
-        edits,
-    ), old_create_comes_late),
-    row("incarnation not raised", Bug::Inside(Planted::NotRaised), "delete,vanish", any),
+    biased(
+        row(
+            "older incarnation recorded",
+            Bug::Inside(Planted::OlderRecorded),
+            "crash,edit,lost,late",
+            edits,
+        ),
+        old_create_comes_late,
+    ),
+    row(
+        "incarnation not raised",
+        Bug::Inside(Planted::NotRaised),
+        "delete,vanish",
+        any,
+    ),
 ];

@@ -48,6 +48,9 @@ impl Setting {
             row.expect("SIM_BUG names no planted bug")
         });
         let mut setting = row.map_or_else(Self::drawn, Self::of);
+        if std::env::var_os("SIM_CLEAN").is_some() {
+            setting.bug = None;
+        }
         if let Ok(list) = std::env::var("SIM_WORDS") {
             setting.words = Some(Words::parse(&list));
         }
@@ -78,11 +81,31 @@ fn run(seed: u64, setting: Setting) -> Result<Verdict, Broken> {
 
 fn number(variable: &str) -> Option<u64> {
     let text = std::env::var(variable).ok()?;
-    Some(text.parse().unwrap_or_else(|_| panic!("{variable} must be a number, not {text:?}")))
+    Some(
+        text.parse()
+            .unwrap_or_else(|_| panic!("{variable} must be a number, not {text:?}")),
+    )
 }
 
 fn replay_with(seed: u64) -> String {
     format!("SIM_SEED={seed} cargo test --lib simulation::tests::replay -- --nocapture")
+}
+
+/// Seeds that once showed a bug in the production code, or that reach far: they always run.
+#[test]
+fn the_corpus_stays_clean() {
+    for line in include_str!("corpus.txt").lines() {
+        let seed = line.split_whitespace().next().unwrap_or("#");
+        if seed.starts_with('#') {
+            continue;
+        }
+        let seed = seed
+            .parse()
+            .expect("a line of the corpus begins with a seed");
+        if let Err(broken) = run(seed, Setting::drawn()) {
+            panic!("seed {seed}: {broken}\nreplay: {}", replay_with(seed));
+        }
+    }
 }
 
 #[test]
@@ -102,7 +125,11 @@ fn seeds() {
                 sum.add(&verdict.counts);
                 if seed % 100 == 0 {
                     let again = run(seed, setting).map(|v| v.hash);
-                    assert_eq!(again, Ok(verdict.hash), "seed {seed} runs differently twice");
+                    assert_eq!(
+                        again,
+                        Ok(verdict.hash),
+                        "seed {seed} runs differently twice"
+                    );
                 }
             }
             Err(broken) => {

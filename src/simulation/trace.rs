@@ -26,7 +26,9 @@ impl Trace {
 
     /// Mixes a number into the hash.
     pub(super) fn mix(&mut self, number: u64) {
-        self.hash = (self.hash ^ number).wrapping_mul(0x0100_0000_01b3).rotate_left(5);
+        self.hash = (self.hash ^ number)
+            .wrapping_mul(0x0100_0000_01b3)
+            .rotate_left(5);
     }
 
     pub(super) fn hash(&self) -> u64 {

@@ -129,7 +129,11 @@ impl World {
         cloud.key_life = swarm.key_life;
         cloud.lag = swarm.lag;
         cloud.provisioning = swarm.provisioning;
-        cloud.deletion = if swarm.words.slowdelete { swarm.deletion } else { Duration::ZERO };
+        cloud.deletion = if swarm.words.slowdelete {
+            swarm.deletion
+        } else {
+            Duration::ZERO
+        };
         let the_config = config(&swarm);
         let (faults, acts) = (swarm.faults, swarm.acts);
         let mut world = Self {
@@ -294,7 +298,8 @@ impl World {
                 self.cloud.quota_used_up = true;
             }
             Event::ConfigGone => {
-                self.trace.line(4, || "the ProviderConfig is gone".to_owned());
+                self.trace
+                    .line(4, || "the ProviderConfig is gone".to_owned());
                 *self.config.lock().unwrap() = None;
             }
             Event::ConfigBack => self.config_back(),
@@ -310,7 +315,8 @@ impl World {
         }
         *config = Some(self.the_config.clone());
         drop(config);
-        self.trace.line(5, || "the ProviderConfig is back".to_owned());
+        self.trace
+            .line(5, || "the ProviderConfig is back".to_owned());
         // Its watch wakes every user of it.
         for process in self.processes.iter_mut().flatten() {
             process.wake_all();
@@ -340,7 +346,10 @@ impl World {
             Polled::Ended(target, pass) => {
                 let life = self.processes[slot].as_ref().map_or(0, |p| p.life);
                 self.trace.line(6, || {
-                    format!("  p{life} {target:?}: {} {} -> {:?}", pass.action, pass.reason, pass.requeue)
+                    format!(
+                        "  p{life} {target:?}: {} {} -> {:?}",
+                        pass.action, pass.reason, pass.requeue
+                    )
                 });
                 Ok(())
             }
@@ -355,7 +364,10 @@ impl World {
         let life = process.life;
         self.trace.line(7, || {
             let object = &entry.view.object;
-            format!("p{life} watch: {:?} {} {}@{}", entry.kind, object.key, object.uid, object.version)
+            format!(
+                "p{life} watch: {:?} {} {}@{}",
+                entry.kind, object.key, object.uid, object.version
+            )
         });
         process.watch(&self.api);
     }
@@ -379,11 +391,22 @@ impl World {
         self.next_life += 1;
         let life = self.next_life;
         let len = self.api.log.len();
-        let back = if self.storm && self.swarm.words.stale { self.random.usize(..=3) } else { 0 };
+        let back = if self.storm && self.swarm.words.stale {
+            self.random.usize(..=3)
+        } else {
+            0
+        };
         let position = len - back.min(len);
-        self.trace.line(9, || format!("p{life} starts, lists {position}/{len}"));
-        let process =
-            Process::start(life, &self.policy, &self.clock, &self.config, &self.api, position);
+        self.trace
+            .line(9, || format!("p{life} starts, lists {position}/{len}"));
+        let process = Process::start(
+            life,
+            &self.policy,
+            &self.clock,
+            &self.config,
+            &self.api,
+            position,
+        );
         self.processes[slot] = Some(process);
     }
 
@@ -394,7 +417,11 @@ impl World {
         };
         let life = process.life;
         self.trace.line(10, || format!("p{life} is elected"));
-        let until = if overlap { Moment::from_nanos(u64::MAX) } else { self.now + RENEW_DEADLINE };
+        let until = if overlap {
+            Moment::from_nanos(u64::MAX)
+        } else {
+            self.now + RENEW_DEADLINE
+        };
         process.term.extend(until - Duration::from_secs(1));
         process.lead();
         self.lease = Some(Lease {
@@ -454,7 +481,8 @@ impl World {
         self.at_this_moment = 0;
         self.now = self.now.max(to);
         let now = self.now;
-        self.trace.line(14, || format!("time {:.3}", now.as_nanos() as f64 / 1e9));
+        self.trace
+            .line(14, || format!("time {:.3}", now.as_nanos() as f64 / 1e9));
         self.clock.set(now);
         self.cloud.advance(now);
         if let Some(lease) = &mut self.lease {
@@ -497,7 +525,11 @@ impl World {
             return true;
         };
         // A process that ends releases the lease, or it runs out while the world has other things to do.
-        let held = self.processes.iter().flatten().any(|p| p.life == lease.life);
+        let held = self
+            .processes
+            .iter()
+            .flatten()
+            .any(|p| p.life == lease.life);
         !held || self.now >= lease.renewed + LEASE
     }
 }
