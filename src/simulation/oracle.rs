@@ -33,8 +33,11 @@ pub(super) type Broken = String;
 /// What the oracle counts, so that excusals cannot hide everything.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts {
+    /// Objects that are gone.
     pub(super) gone: u32,
+    /// … of which a leak would be excused, because a leading process ended since.
     pub(super) excused: u32,
+    /// … and of which one was.
     pub(super) leaked: u32,
     pub(super) running: u32,
     pub(super) refused: u32,

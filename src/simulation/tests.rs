@@ -9,6 +9,7 @@ use super::trace::Trace;
 use super::world::{Verdict, World};
 use crate::domain::ClusterId;
 use crate::lifecycle::Policy;
+use crate::runtime::clock::{Clock, SystemClock};
 
 /// Seeds of a run without SIM_SEEDS.
 const DEFAULT_SEEDS: u64 = 5_000;
@@ -113,6 +114,7 @@ fn seeds() {
     let seeds = number("SIM_SEEDS").unwrap_or(DEFAULT_SEEDS);
     let first = number("SIM_FIRST").unwrap_or(1);
     let setting = Setting::asked();
+    let began = SystemClock.now();
     let mut sum = Counts::default();
     let (mut steps, mut faults) = (0u64, 0u64);
     let mut failures: Vec<(u64, Broken)> = Vec::new();
@@ -141,7 +143,14 @@ fn seeds() {
             }
         }
     }
-    println!("{seeds} seeds, {steps} steps, {faults} faults, {sum:?}");
+    let took = SystemClock.now().since(began).as_secs_f64();
+    println!(
+        "{seeds} seeds in {took:.1} s, {:.0} per second: {steps} steps, {faults} faults",
+        seeds as f64 / took
+    );
+    println!(
+        "at the end: {sum:?} (leaked: instances left to the orphan sweep, as the protocol excuses)"
+    );
     if let Some((seed, broken)) = failures.first() {
         panic!("seed {seed}: {broken}\nreplay: {}", replay_with(*seed));
     }
