@@ -12,7 +12,7 @@ use crate::lifecycle::Policy;
 use crate::runtime::clock::{Clock, SystemClock};
 
 /// Seeds of a run without SIM_SEEDS.
-const DEFAULT_SEEDS: u64 = 5_000;
+const DEFAULT_SEEDS: u64 = 15_000;
 
 /// How a seed is run: in which worlds, and with which bug.
 #[derive(Clone, Copy)]
