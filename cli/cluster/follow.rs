@@ -259,10 +259,13 @@ impl Follow {
     }
 }
 
-/// The items of a list or of a table.
+/// The items of a list or of a table; an object that is neither is the one item.
 pub(crate) fn items(mut list: Value, form: Form) -> Vec<Item> {
     let is_table = form == Form::Table && list["kind"] == "Table";
     let part = if is_table { "rows" } else { "items" };
+    if list.get(part).is_none() && list["metadata"]["name"].is_string() {
+        return vec![bare(list)];
+    }
     let Value::Array(list) = taken(&mut list, part) else {
         return Vec::new();
     };
