@@ -94,19 +94,9 @@ fn remedy(reason: Reason) -> Remedy {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_remedy_names_a_command_for_this_object_in_this_environment() {
-        let client = tower::service_fn(|_request: axum::http::Request<kube::client::Body>| async {
-            std::future::pending::<
-                Result<axum::http::Response<kube::client::Body>, std::convert::Infallible>,
-            >()
-            .await
-        });
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .build()
-            .unwrap();
-        let _entered = runtime.enter();
-        let cluster = Cluster::for_tests(kube::Client::new(client, "default"));
+    #[tokio::test]
+    async fn a_remedy_names_a_command_for_this_object_in_this_environment() {
+        let (cluster, _asked) = crate::cluster::fake::cluster(Vec::new());
         for (reason, words) in [
             ("InvalidImage", "vmctl kubectl --env test edit vm web-1"),
             ("InstanceFailed", "vmctl delete vm web-1 --env test"),

@@ -98,7 +98,7 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
     }
     let cluster = args.cluster.open().await?;
     if args.dry_run.is_none() {
-        confirm::may_change(&cluster, args.yes)?;
+        confirm::may_change(&cluster, args.yes).await?;
     }
     let ended = |exit| interrupted(exit, name, &cluster);
     interruptible(create(&args, name, &cluster), ended).await

@@ -68,7 +68,7 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
         return Err(Failure::new(Exit::Usage, "VMC-USAGE", cause).fix("vmctl delete vm NAME"));
     }
     let cluster = args.cluster.open().await?;
-    confirm::may_change(&cluster, args.yes)?;
+    confirm::may_change(&cluster, args.yes).await?;
     let machines = Collection::new(&cluster, Kind::VirtualMachine);
     let ended = |exit| {
         let see = cluster.vmctl("get vm");
@@ -152,7 +152,7 @@ async fn all(args: &Args, machines: &Collection) -> Result<Vec<Value>, Failure> 
         ));
     } else if args.all && !args.yes {
         let count = found.len();
-        confirm::ask(&question(count, &machines.cluster), &count.to_string())?;
+        confirm::ask(&question(count, &machines.cluster), &count.to_string()).await?;
     }
     Ok(found)
 }

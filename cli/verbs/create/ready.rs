@@ -21,6 +21,7 @@ pub(super) async fn ready(
     limit: Limit,
 ) -> Result<Value, Failure> {
     let mut last = created.clone();
+    let mut seen = false;
     let mut progress = Progress::new();
     let name = Object(created).name();
     let filter = Filter {
@@ -31,16 +32,16 @@ pub(super) async fn ready(
     let waited = async {
         loop {
             match progress.next(&mut follow).await? {
-                Change::Present(item) => last = item.object,
+                Change::Present(item) => {
+                    last = item.object;
+                    seen = true;
+                }
                 Change::Gone(item) if Object(&item.object).uid() == Object(created).uid() => {
                     return Err(deleted(machines, name, "was deleted by somebody else"));
                 }
-                Change::Listed if last["metadata"]["uid"] != created["metadata"]["uid"] => {
-                    return Err(deleted(
-                        machines,
-                        name,
-                        "was replaced by another one of its name",
-                    ));
+                // It went before we could look.
+                Change::Listed if !seen => {
+                    return Err(deleted(machines, name, "was deleted by somebody else"));
                 }
                 Change::Gone(_)
                 | Change::Listed
@@ -135,4 +136,41 @@ fn timed_out(machines: &Collection, last: &Value, limit: Limit, cut: bool) -> Fa
         format!("it goes on being made; go on waiting: {watch}")
     };
     Failure::new(Exit::NotReady, "VMC-TIMEOUT", cause).fix(fix)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::fake::{cluster, list, machine};
+    use crate::cluster::kind::Kind;
+
+    #[tokio::test(start_paused = true)]
+    async fn an_object_that_went_before_the_first_look_or_was_replaced_is_not_waited_for() {
+        let limit = "5m".parse().unwrap();
+        for found in [vec![], vec![machine("a", "2", "4")]] {
+            let (cluster, _asked) = cluster(vec![list("5", &found)]);
+            let machines = Collection::new(&cluster, Kind::VirtualMachine);
+            let failure = ready(&machines, &machine("a", "1", "3"), limit)
+                .await
+                .unwrap_err();
+            assert_eq!(
+                (failure.exit, failure.id),
+                (Exit::NotFound, "VMC-DELETED"),
+                "{failure}"
+            );
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_wait_that_runs_out_while_the_server_is_away_says_so() {
+        let (cluster, _asked) = cluster(vec![list("5", &[machine("a", "1", "3")])]);
+        let machines = Collection::new(&cluster, Kind::VirtualMachine);
+        let outcome = ready(&machines, &machine("a", "1", "3"), "5m".parse().unwrap()).await;
+        let failure = outcome.unwrap_err();
+        assert_eq!(
+            (failure.exit, failure.id),
+            (Exit::Unreachable, "VMC-API"),
+            "{failure}"
+        );
+    }
 }

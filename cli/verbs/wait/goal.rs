@@ -1,5 +1,6 @@
 //! What `vmctl wait` waits for.
 
+use std::fmt;
 use std::str::FromStr;
 
 use crate::cluster::object::Object;
@@ -48,6 +49,19 @@ impl FromStr for Goal {
             }
             Some(("phase", phase)) if !phase.is_empty() => Ok(Self::Phase(phase.to_owned())),
             Some(_) | None => Err(NoGoal),
+        }
+    }
+}
+
+impl fmt::Display for Goal {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Condition { kind, status } if status == "True" => {
+                write!(formatter, "condition={kind}")
+            }
+            Self::Condition { kind, status } => write!(formatter, "condition={kind}={status}"),
+            Self::Phase(phase) => write!(formatter, "phase={phase}"),
+            Self::Delete => formatter.write_str("delete"),
         }
     }
 }
