@@ -75,7 +75,7 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
         Failure::new(
             exit,
             "VMC-INTERRUPTED",
-            "interrupted; what is being deleted goes on being deleted",
+            "interrupted; a deletion that was asked for goes on",
         )
         .fix(format!("see what is left: {see}"))
     };
@@ -159,8 +159,10 @@ async fn all(args: &Args, machines: &Collection) -> Result<Vec<Value>, Failure> 
 
 fn question(count: usize, cluster: &Cluster) -> String {
     format!(
-        "delete {count} VirtualMachines in namespace {} of {}, and their machines at the provider? type their number:",
-        cluster.namespace, cluster.label
+        "delete {count} VirtualMachine{} in namespace {} of {}, gone at the provider, too? type the number:",
+        if count == 1 { "" } else { "s" },
+        cluster.namespace,
+        cluster.label
     )
 }
 
