@@ -11,4 +11,6 @@ pub mod settings;
 pub mod telemetry;
 
 #[cfg(test)]
+mod architecture;
+#[cfg(test)]
 mod simulation;

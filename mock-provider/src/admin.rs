@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::{Path, RawQuery, State};
+use axum::extract::{Path, State};
 use axum::response::Response;
 use axum::routing::{delete, get, post};
 use jiff::SignedDuration;
@@ -20,7 +20,7 @@ use crate::clock;
 use crate::keyring::Secret;
 use crate::server::{Cloud, Inner};
 use crate::world::Text;
-use body::{Json, Problem, lines, query, reply};
+use body::{Json, Params, Problem, lines, reply};
 
 pub(super) type Shared = State<Arc<Cloud>>;
 type Answer = Result<Response, Problem>;
@@ -62,8 +62,8 @@ impl Default for LogQuery {
     }
 }
 
-async fn log(State(cloud): Shared, RawQuery(raw): RawQuery) -> Answer {
-    let LogQuery { since, limit } = query(raw.as_deref())?;
+async fn log(State(cloud): Shared, Params(query): Params<LogQuery>) -> Answer {
+    let LogQuery { since, limit } = query;
     let text = cloud.with(|inner| {
         let mut text = String::new();
         for entry in inner.journal.since(since, limit) {
@@ -97,8 +97,8 @@ struct KeysQuery {
     key: Option<String>,
 }
 
-async fn forget_keys(State(cloud): Shared, RawQuery(raw): RawQuery) -> Answer {
-    let KeysQuery { account, key } = query(raw.as_deref())?;
+async fn forget_keys(State(cloud): Shared, Params(query): Params<KeysQuery>) -> Answer {
+    let KeysQuery { account, key } = query;
     let forgotten = cloud.with(|inner| inner.world.forget_keys(account.as_deref(), key.as_deref()));
     Ok(reply(200, &json!({ "forgotten": forgotten })))
 }

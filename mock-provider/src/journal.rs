@@ -40,6 +40,19 @@ pub(crate) struct Entry {
     pub(crate) fault: Option<u64>,
 }
 
+impl Entry {
+    /// Notes whose VM it was about, as the operator's tags say.
+    pub(crate) fn note_tags(&mut self, tags: &[(Text, Text)]) {
+        for (key, value) in tags {
+            match &**key {
+                "vmoperator/uid" => self.uid = Some(value.clone()),
+                "vmoperator/incarnation" => self.incarnation = Some(value.clone()),
+                _ => {}
+            }
+        }
+    }
+}
+
 /// The latest calls and counts of all.
 #[derive(Debug)]
 pub(crate) struct Journal {

@@ -1,7 +1,7 @@
 //! What can be set from outside: flags, environment variables, API keys.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::keyring::{Keyring, Secret};
@@ -115,12 +115,10 @@ pub struct Options {
     pub request_log: usize,
 }
 
-/// An API key and the account behind it. Its `Debug` does not show the key.
-#[derive(Debug, Clone)]
-pub struct ApiKey {
-    account: Text,
-    secret: Secret,
-}
+/// `ACCOUNT=KEY` as it was given; read when the server starts, since an error of the command line would show the key.
+/// Its `Debug` does not.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ApiKey(String);
 
 /// Why the API keys could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -230,46 +228,60 @@ impl Options {
     }
 
     pub(crate) fn keyring(&self) -> Result<Keyring, KeyError> {
-        let mut keys = self.api_keys.clone();
+        let given: Result<Vec<_>, _> = self.api_keys.iter().map(ApiKey::read).collect();
+        let mut keys = given?;
         if let Some(path) = &self.api_key_file {
-            let text = std::fs::read_to_string(path).map_err(|source| KeyError::Read {
-                path: path.clone(),
-                source,
-            })?;
-            let before = keys.len();
-            for (index, line) in text
-                .lines()
-                .enumerate()
-                .filter(|(_, line)| !is_comment(line))
-            {
-                keys.push(line.trim().parse().map_err(|source| KeyError::Line {
-                    path: path.clone(),
-                    line: index + 1,
-                    source: Box::new(source),
-                })?);
-            }
-            if keys.len() == before {
-                return Err(KeyError::Empty { path: path.clone() });
-            }
+            keys.extend(read_key_file(path)?);
         }
-        Ok(Keyring::new(
-            keys.into_iter().map(|key| (key.secret, key.account)),
-        ))
+        Ok(Keyring::new(keys))
     }
 }
 
-impl std::str::FromStr for ApiKey {
-    type Err = KeyError;
+fn read_key_file(path: &Path) -> Result<Vec<(Secret, Text)>, KeyError> {
+    let failed = |source| KeyError::Read {
+        path: path.into(),
+        source,
+    };
+    let text = std::fs::read_to_string(path).map_err(failed)?;
+    let lines = text
+        .lines()
+        .enumerate()
+        .filter(|(_, line)| !is_comment(line));
+    let keys: Result<Vec<_>, _> = lines
+        .map(|(index, line)| {
+            let wrong = |source| KeyError::Line {
+                path: path.into(),
+                line: index + 1,
+                source: Box::new(source),
+            };
+            ApiKey::from(line.trim()).read().map_err(wrong)
+        })
+        .collect();
+    match keys {
+        Ok(keys) if keys.is_empty() => Err(KeyError::Empty { path: path.into() }),
+        other => other,
+    }
+}
 
-    fn from_str(text: &str) -> Result<Self, KeyError> {
-        let (account, key) = text.split_once('=').ok_or(KeyError::Form)?;
+impl ApiKey {
+    fn read(&self) -> Result<(Secret, Text), KeyError> {
+        let (account, key) = self.0.split_once('=').ok_or(KeyError::Form)?;
         let account = Secret::new(account)
             .map(|_| Text::from(account))
             .ok_or(KeyError::Form)?;
-        Ok(Self {
-            account,
-            secret: Secret::new(key).ok_or(KeyError::Form)?,
-        })
+        Ok((Secret::new(key).ok_or(KeyError::Form)?, account))
+    }
+}
+
+impl From<&str> for ApiKey {
+    fn from(text: &str) -> Self {
+        Self(text.into())
+    }
+}
+
+impl std::fmt::Debug for ApiKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ApiKey(…)")
     }
 }
 

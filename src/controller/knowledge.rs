@@ -98,16 +98,12 @@ impl Knowledge {
             // The watch lags behind a live read that showed the next object of this name already.
             Some(entry) if entry.is_of_another(&view) && is_older(&view, entry.newest()) => {
                 entry.doubt();
-                return Some(inner.predecessor(view));
+                return Some(inner.predecessor(policy, view));
             }
             Some(entry) if entry.is_of_another(&view) => inner.vanish(policy, &key),
             Some(_) | None => None,
         };
-        let entry = inner
-            .objects
-            .entry(key)
-            .or_insert_with(|| Entry::new(&view));
-        entry.store(policy, view, arrival);
+        inner.entry(&view).store(policy, view, arrival);
         departed
     }
 
@@ -199,6 +195,10 @@ impl Knowledge {
             Some(entry) => {
                 let result = change(&mut entry.memory);
                 entry.departed.sign |= entry.memory.sign();
+                // The watch showed the end before our removal of the finalizer was answered.
+                if entry.memory.released() {
+                    inner.departed.remove(uid);
+                }
                 result
             }
             None => T::default(),
@@ -254,6 +254,16 @@ impl Knowledge {
         (keys, uids)
     }
 
+    /// A ProviderConfig changed: what was refused under it for good may be tried once more.
+    pub fn config_changed(&self, namespace: &str, config: &str) {
+        for entry in self.lock().objects.values_mut() {
+            let object = &entry.stored.object;
+            if object.key.namespace.as_ref() == namespace && object.provider_ref == config {
+                entry.memory.config_changed();
+            }
+        }
+    }
+
     /// After a re-list or when versions went backwards, no own write stands in for the store without a live read.
     pub fn doubt_overlays(&self) {
         for entry in self.lock().objects.values_mut() {
@@ -277,30 +287,37 @@ impl Knowledge {
 impl Inner {
     /// Takes in what a live read showed of a name that nothing is known of.
     fn insert(&mut self, policy: &Policy, view: View, now: Moment) {
-        let mut entry = Entry::new(&view);
+        let entry = self.entry(&view);
         entry.memory.saw(policy, &view.object, Arrival::Seen);
         // The store may still deliver older versions: until it is as new, this one stands in for it.
-        entry.overlay = Some(Overlay {
-            view: Arc::new(view.clone()),
-            until: now + policy.overlay_valid,
-        });
-        self.objects.insert(view.object.key.clone(), entry);
+        entry.lay_over(policy, view, now);
+    }
+
+    /// The entry of an object, made where there is none. An event of before a live read that showed the object gone
+    /// brings it back: the memory of a uid is one, and keeps its signs.
+    fn entry(&mut self, view: &View) -> &mut Entry {
+        let back = self.departed.remove(&view.object.uid);
+        let key = view.object.key.clone();
+        self.objects.entry(key).or_insert_with(|| Entry {
+            memory: back.map(|entry| entry.memory).unwrap_or_default(),
+            ..Entry::new(view)
+        })
     }
 
     /// A version of an object whose successor under the same name is known already: it is gone, and nobody here saw
     /// how, so it departed.
-    fn predecessor(&mut self, view: View) -> Uid {
-        let uid = view.object.uid.clone();
-        let sign = view.object.shows_intent();
-        let entry = self.departed.entry(uid.clone());
-        let entry = entry.or_insert_with(|| DepartedEntry {
-            departed: Departed {
-                last: view.object,
-                sign: false,
-            },
-            memory: Memory::default(),
-        });
-        entry.departed.sign |= sign;
+    fn predecessor(&mut self, policy: &Policy, view: View) -> Uid {
+        let last = view.object;
+        let uid = last.uid.clone();
+        let memory = self.departed.remove(&uid).map(|entry| entry.memory);
+        let mut memory = memory.unwrap_or_default();
+        memory.saw(policy, &last, Arrival::Seen);
+        let departed = Departed {
+            sign: memory.sign(),
+            last,
+        };
+        let entry = DepartedEntry { departed, memory };
+        self.departed.insert(uid.clone(), entry);
         uid
     }
 

@@ -184,6 +184,7 @@ fn fragment_of(broken: &Broken) -> Fragment {
         incarnation: status
             .and_then(|status| status.get("incarnation"))
             .and_then(Value::as_u64),
+        status: status.and_then(|status| serde_json::from_value(status.clone()).ok()),
     }
 }
 

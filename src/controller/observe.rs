@@ -188,14 +188,20 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
         };
         let gap = gap(&self.policy, object, &sight.memory, config, began);
         let (key, uid, version) = (&object.key, &object.uid, &object.version);
+        let complete = matches!(answers.found, Some(Ok(_)));
         sight.sighting = match answers.judge(object, &owner, least) {
             Judged::Seen(sighting) => {
-                self.knowledge
-                    .remember(key, uid, |memory| note(memory, &sighting, ended));
+                self.knowledge.remember(key, uid, |memory| {
+                    if complete {
+                        memory.found(&sighting.others);
+                    }
+                    note(memory, &sighting, ended);
+                });
                 sighting
             }
             Judged::Nothing(others) => {
                 let sureness = self.knowledge.remember(key, uid, |memory| {
+                    memory.found(&others);
                     memory.looked();
                     Some(memory.looked_in_vain(&self.policy, version, (began, ended), gap))
                 });
@@ -223,8 +229,8 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
         let before = self.knowledge.newest(&key);
         match self.cluster.live(&key).await {
             Ok(Some(view)) if view.object.uid == *uid => {
-                self.knowledge.forget_departed(uid);
                 self.accept_live(&key, before.as_ref(), Some(view));
+                self.knowledge.forget_departed(uid);
                 self.follow(super::Target::Object(key));
                 return None;
             }

@@ -31,39 +31,4 @@ fn of_objects(old: &Map<String, Value>, new: &Map<String, Value>) -> Map<String,
 }
 
 #[cfg(test)]
-mod tests {
-    use super::between;
-    use serde_json::json;
-
-    #[test]
-    fn a_patch_holds_what_differs_and_nulls_what_went() {
-        let cases = [
-            (json!({"a": 1}), json!({"a": 1}), None),
-            (json!({"a": 1}), json!({"a": 2}), Some(json!({"a": 2}))),
-            (
-                json!({"a": 1, "b": 1}),
-                json!({"a": 1}),
-                Some(json!({"b": null})),
-            ),
-            (
-                json!({"a": {"x": 1, "y": 2}}),
-                json!({"a": {"x": 1, "y": 3}}),
-                Some(json!({"a": {"y": 3}})),
-            ),
-            // Lists have no merge: they are replaced whole.
-            (
-                json!({"l": [1, 2]}),
-                json!({"l": [2]}),
-                Some(json!({"l": [2]})),
-            ),
-            (
-                json!({}),
-                json!({"o": {"n": 1}}),
-                Some(json!({"o": {"n": 1}})),
-            ),
-        ];
-        for (old, new, patch) in cases {
-            assert_eq!(between(&old, &new), patch, "{old} -> {new}");
-        }
-    }
-}
+mod tests;

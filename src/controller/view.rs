@@ -31,6 +31,8 @@ pub struct Fragment {
     pub id: Option<String>,
     /// `status.incarnation`, where it can be read.
     pub incarnation: Option<u64>,
+    /// The status, where all of it can be read: what is shown already need not be written again.
+    pub status: Option<VirtualMachineStatus>,
 }
 
 impl View {
@@ -43,13 +45,10 @@ impl View {
             provider_ref: Some(vm.spec.provider_ref.clone()),
             id: status.id.clone(),
             incarnation: status.incarnation,
+            status: Some(status),
         };
         let mut view = Self::of_fragment(&fragment, cluster);
         view.object.spec = Some(instance_spec(&vm.spec));
-        if let Some(recorded) = &mut view.object.recorded {
-            recorded.created_at = status.instance.as_ref().and_then(|i| i.created_at);
-        }
-        view.status = status;
         view
     }
 
@@ -85,7 +84,7 @@ impl View {
         Self {
             object,
             finalizers,
-            status: VirtualMachineStatus::default(),
+            status: fragment.status.clone().unwrap_or_default(),
         }
     }
 }
@@ -107,6 +106,9 @@ fn recorded(fragment: &Fragment) -> Option<Recorded> {
         incarnation: number
             .and_then(Incarnation::new)
             .unwrap_or(Incarnation::FIRST),
-        created_at: None,
+        created_at: fragment
+            .status
+            .as_ref()
+            .and_then(|status| status.instance.as_ref()?.created_at),
     })
 }

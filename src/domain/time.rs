@@ -15,6 +15,9 @@ impl Moment {
     /// The arbitrary start.
     pub const START: Self = Self(0);
 
+    /// Later than every other moment: a limit that limits nothing.
+    pub const END: Self = Self(u64::MAX);
+
     /// The moment `nanos` nanoseconds after the start.
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)

@@ -189,8 +189,8 @@ fn creating(policy: &Policy, seen: &Observed<'_>, config: &Config) -> Plan {
         Current::Absent(Sureness::Confirmed) => create(policy, seen, Action::Create),
         Current::Unasked if seen.memory.refused() == Some(object.generation) => Plan::hold(
             seen.memory
-                .failure()
-                .map_or(Reason::InvalidRequest, |f| reason_of(&f.error)),
+                .refusal()
+                .map_or(Reason::InvalidRequest, reason_of),
         ),
         Current::Unasked if seen.memory.may_create_blind(policy, seen.now) && !stale => {
             create(policy, seen, Action::Create)

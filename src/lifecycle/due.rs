@@ -63,7 +63,12 @@ pub fn due(
         return Due::Look(id, Find::Always);
     }
     if object.known().is_some() {
-        let find = if steady { Find::Always } else { Find::IfNotGot };
+        // Doubles are looked for as often as the instance: else their condition would come and go.
+        let find = if steady || memory.doubles() {
+            Find::Always
+        } else {
+            Find::IfNotGot
+        };
         return Due::Look(id, find);
     }
     let refused = memory.refused() == Some(object.generation);
@@ -87,7 +92,7 @@ pub fn gap(
     now: Moment,
 ) -> Duration {
     let lag = config.capabilities.list_lag;
-    if needs_long(policy, object, memory, now) && !policy.planted(Planted::ShortLooks) {
+    if needs_long(policy, object, memory, now) {
         long_gap(policy, config)
     } else {
         lag
@@ -97,7 +102,11 @@ pub fn gap(
 /// The distance of a long pair.
 #[must_use]
 pub fn long_gap(policy: &Policy, config: &Config) -> Duration {
-    config.timeout + config.capabilities.list_lag + policy.look_margin
+    let lag = config.capabilities.list_lag;
+    if policy.planted(Planted::ShortLooks) {
+        return lag;
+    }
+    config.timeout + lag + policy.look_margin
 }
 
 fn needs_long(policy: &Policy, object: &Object, memory: &Memory, now: Moment) -> bool {

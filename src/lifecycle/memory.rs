@@ -3,7 +3,11 @@
 //! Everything here is lost in a crash, and every rule holds without it; it saves waiting and writes. Kept per
 //! uid, never per name: an object made again under the same name starts with an empty memory.
 
+mod failures;
+
 use std::time::Duration;
+
+pub use failures::Failure;
 
 use super::object::Object;
 use super::policy::{Planted, Policy};
@@ -38,6 +42,8 @@ pub struct Memory {
     raise: bool,
     /// The generation for which the provider refused the create for good.
     refused: Option<i64>,
+    /// That refusal.
+    refusal: Option<ProviderError>,
     /// A refusal of any kind answered the last settling create: it may not have used the key up.
     settled_by_refusal: bool,
     /// In deletion: until when the create in doubt counts as settled.
@@ -48,17 +54,6 @@ pub struct Memory {
     doubles: bool,
     /// The last failure, and how many in a row.
     failure: Option<Failure>,
-}
-
-/// The last failure of an operation at the provider.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
-    /// What failed.
-    pub error: ProviderError,
-    /// How many times in a row, from 1.
-    pub times: u32,
-    /// When it began.
-    pub since: Moment,
 }
 
 /// How a version of the object came to us.
@@ -119,6 +114,7 @@ impl Memory {
         self.in_doubt = false;
         self.raise = false;
         self.refused = None;
+        self.refusal = None;
         self.settled_by_refusal = false;
         self.settled_until = None;
         self.blind_until = None;
@@ -183,6 +179,12 @@ impl Memory {
         self.own_write = Some(sent);
         self.first = first;
         self.blind_until = first.then_some(sent + key_lifetime / 2);
+    }
+
+    /// The ProviderConfig changed: what it refused for good may be accepted now.
+    pub fn config_changed(&mut self) {
+        self.refused = None;
+        self.refusal = None;
     }
 
     /// We are about to send a guarded write: until it is acknowledged, none of ours stands.
@@ -333,6 +335,11 @@ impl Memory {
     pub fn refused(&self) -> Option<i64> {
         self.refused
     }
+    /// The refusal itself; later failures of looks do not replace it.
+    #[must_use]
+    pub fn refusal(&self) -> Option<&ProviderError> {
+        self.refusal.as_ref()
+    }
     /// Whether a create of ours has an unknown result.
     #[must_use]
     pub fn in_doubt(&self) -> bool {
@@ -342,42 +349,6 @@ impl Memory {
     #[must_use]
     pub fn intended_at(&self) -> Option<Moment> {
         self.intended_at
-    }
-    /// The last failure.
-    #[must_use]
-    pub fn failure(&self) -> Option<&Failure> {
-        self.failure.as_ref()
-    }
-
-    /// A call to the provider failed.
-    pub fn failed(&mut self, error: &ProviderError, now: Moment) {
-        let (times, since) = match &self.failure {
-            Some(last) if last.error.kind == error.kind => {
-                (last.times.saturating_add(1), last.since)
-            }
-            Some(_) | None => (1, now),
-        };
-        self.failure = Some(Failure {
-            error: error.clone(),
-            times,
-            since,
-        });
-    }
-
-    /// A look succeeded: an earlier one's failure is over, a write's is not.
-    pub fn looked(&mut self) {
-        if self
-            .failure
-            .as_ref()
-            .is_some_and(|f| !f.error.operation.is_write())
-        {
-            self.failure = None;
-        }
-    }
-
-    /// A write at the provider succeeded.
-    pub fn succeeded(&mut self) {
-        self.failure = None;
     }
 }
 

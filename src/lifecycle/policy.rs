@@ -26,7 +26,7 @@ pub struct Policy {
     pub longest_backoff: Duration,
     /// Mutation under test; nothing reads it outside tests.
     #[cfg(test)]
-    pub planted: Option<Planted>,
+    pub(crate) planted: Option<Planted>,
 }
 
 impl Policy {

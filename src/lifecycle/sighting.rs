@@ -39,6 +39,10 @@ pub struct Answers {
 
 /// Answers judged, except how sure an absence is.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "lives for one call; a box would be an allocation for each look"
+)]
 pub enum Judged {
     /// Something definite, or a failure.
     Seen(Sighting),

@@ -93,11 +93,14 @@ fn start(settings: Settings) -> Result<(), Error> {
     log::init(settings.format(), &settings.log_level).map_err(|e| settings_error(e.into()))?;
     // An error says that a provider is installed already, by a program that embeds us: as good.
     drop(rustls::crypto::ring::default_provider().install_default());
-    tokio::runtime::Builder::new_multi_thread()
+    let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
-        .map_err(Error::Process)?
-        .block_on(run(settings))
+        .map_err(Error::Process)?;
+    let result = runtime.block_on(run(settings));
+    // A pass that blocks its thread cannot be cut, and must not hold up the end either.
+    runtime.shutdown_background();
+    result
 }
 
 /// Everything that the parts share.

@@ -3,27 +3,28 @@
 //! One call is one request (a find: one for each page), sent once. Nothing is followed, retried, decompressed or
 //! sent through a proxy, and no more of an answer is read than its bound.
 
+mod client;
+
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
-use reqwest::{Certificate, Client, Method, RequestBuilder, Response, StatusCode, redirect};
-use rustls::RootCertStore;
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject;
-use url::{Host, Url};
+use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
+use url::Url;
 
 use super::Provider;
 use super::answer::{self, Head, MAX_OBJECT, MAX_PAGE};
-use super::credential::{Credential, CredentialError};
-use super::guard::{Guard, GuardError, GuardedResolver, Lookup, system_lookup};
+use super::credential::Credential;
+use super::guard::{Guard, GuardedResolver, Lookup, system_lookup};
 use super::wire::{self, Page, WireError};
 use crate::domain::intent::tags;
 use crate::domain::{
     Capabilities, CreateBody, ErrorKind, IdempotencyKey, Instance, InstanceId, Moment, Operation,
     Owner, ProviderError,
 };
+pub use client::BuildError;
+use client::{client, renamed, roots};
 
 /// Items asked for in a page: the API's default.
 const PAGE_LIMIT: &str = "500";
@@ -31,11 +32,6 @@ const PAGE_LIMIT: &str = "500";
 const MAX_PAGES: usize = 1000;
 /// Longest continue token that is taken, in bytes.
 const MAX_TOKEN: usize = 4096;
-/// Shorter than what servers and load balancers commonly keep an idle connection for (60 s), so that a write
-/// seldom meets a connection that the other side is just closing: it would be in doubt for nothing.
-const POOL_IDLE: Duration = Duration::from_secs(20);
-/// How often an HTTP/2 connection in use is asked whether it lives.
-const KEEP_ALIVE: Duration = Duration::from_secs(10);
 /// A find may need many pages; all of them together may take this many times the time of one call.
 const FIND_CALLS: u32 = 10;
 
@@ -56,44 +52,12 @@ pub struct Options {
     pub guard: Guard,
 }
 
-/// Why there is no client for these options.
-#[derive(Debug, thiserror::Error)]
-pub enum BuildError {
-    /// The endpoint is not one that this operator may talk to.
-    #[error(transparent)]
-    Endpoint(#[from] GuardError),
-    /// The API key cannot be sent.
-    #[error(transparent)]
-    Credential(#[from] CredentialError),
-    /// No call can succeed in no time.
-    #[error("the time-out of provider calls is zero: it must be at least one second")]
-    Timeout,
-    /// Not PEM, or no certificate in it.
-    #[error(
-        "the CA bundle holds no readable certificate: it must be one or more PEM blocks `BEGIN CERTIFICATE`"
-    )]
-    CaBundle,
-    /// Not a DNS name.
-    #[error("the TLS server name `{0}` is no DNS name")]
-    ServerName(String),
-    /// There is nothing to check a name against.
-    #[error("a TLS server name or CA bundle is given, but the endpoint is plain http")]
-    TlsWithoutHttps,
-    /// A mistake in how the program starts: the cryptography of TLS must be chosen first.
-    #[error("no TLS cryptography provider is installed in this process")]
-    NoCrypto,
-    /// The HTTP client refused what was put together.
-    #[error(
-        "cannot build the HTTP client (where the system has no CA certificates, https needs some)"
-    )]
-    Client(#[source] reqwest::Error),
-}
-
 /// A provider behind the HTTP API.
 ///
-/// Cancelling: a dropped call closes its connection (HTTP/1.1) or resets its stream (HTTP/2). What the kernel
-/// has not delivered by then it gives up after one more time-out at most (`TCP_USER_TIMEOUT`), so a request
-/// takes effect within the time-out of being written, or never.
+/// A call takes effect within its time-out or never: half of the time is for connecting, and what is written
+/// then the kernel gives up after the other half (`TCP_USER_TIMEOUT`), also when the call was dropped by then.
+///
+/// Cancelling: a dropped call closes its connection (HTTP/1.1) or resets its stream (HTTP/2).
 pub struct HttpProvider {
     client: Client,
     base: Url,
@@ -290,6 +254,7 @@ impl Provider for HttpProvider {
         &self,
         key: &IdempotencyKey,
         body: &CreateBody,
+        // Looked at by the limiter, which has a clock and is the last to make a call wait.
         _start_before: Moment,
     ) -> Result<Instance, ProviderError> {
         let request = self
@@ -352,70 +317,6 @@ impl Provider for HttpProvider {
                 error => Err(error),
             },
         }
-    }
-}
-
-fn client(
-    resolver: GuardedResolver,
-    roots: Vec<Certificate>,
-    secure: bool,
-    timeout: Duration,
-) -> Result<Client, BuildError> {
-    if rustls::crypto::CryptoProvider::get_default().is_none() {
-        return Err(BuildError::NoCrypto);
-    }
-    let builder = Client::builder()
-        .user_agent(concat!("vmoperator/", env!("CARGO_PKG_VERSION")))
-        .dns_resolver(resolver)
-        .no_proxy()
-        .redirect(redirect::Policy::none())
-        .retry(reqwest::retry::never())
-        .referer(false)
-        .connect_timeout(timeout)
-        .timeout(timeout)
-        .tcp_user_timeout(timeout)
-        .tcp_nodelay(true)
-        .pool_idle_timeout(POOL_IDLE)
-        .http2_keep_alive_interval(KEEP_ALIVE)
-        .http2_keep_alive_timeout(timeout);
-    let builder = if secure {
-        builder
-            .https_only(true)
-            .tls_version_min(reqwest::tls::Version::TLS_1_2)
-            .tls_certs_merge(roots)
-    } else {
-        // Plain http needs no roots, and must work where the system has none.
-        builder.tls_certs_only(roots)
-    };
-    builder.build().map_err(BuildError::Client)
-}
-
-fn roots(bundle: Option<&str>) -> Result<Vec<Certificate>, BuildError> {
-    let Some(bundle) = bundle else {
-        return Ok(Vec::new());
-    };
-    let mut checked = RootCertStore::empty();
-    let mut roots = Vec::new();
-    for block in CertificateDer::pem_slice_iter(bundle.as_bytes()) {
-        let der = block.map_err(|_| BuildError::CaBundle)?;
-        let root = Certificate::from_der(&der).map_err(|_| BuildError::CaBundle)?;
-        checked.add(der).map_err(|_| BuildError::CaBundle)?;
-        roots.push(root);
-    }
-    if roots.is_empty() {
-        return Err(BuildError::CaBundle);
-    }
-    Ok(roots)
-}
-
-/// The endpoint with the host by which the server is to be addressed. An address is refused: the client would
-/// connect to it without asking the guarded resolver.
-fn renamed(mut endpoint: Url, name: &str) -> Result<Url, BuildError> {
-    let error = || BuildError::ServerName(wire::clean(name, 253));
-    let renamed = endpoint.set_host(Some(name));
-    match (renamed, endpoint.host()) {
-        (Ok(()), Some(Host::Domain(_))) => Ok(endpoint),
-        (Ok(()) | Err(_), _) => Err(error()),
     }
 }
 

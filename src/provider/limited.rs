@@ -332,7 +332,7 @@ impl<P: Provider> Provider for Limited<P> {
         self.call(Operation::Create, || async {
             if self.limits.time.now() >= start_before {
                 let kind = ErrorKind::TooLate;
-                return Err(ProviderError::without_answer(kind, Operation::Create));
+                return Err(self.limits.refuse(kind, Operation::Create, None));
             }
             self.inner.create(key, body, start_before).await
         })

@@ -15,6 +15,14 @@ mod testing;
 pub mod time;
 mod wire;
 
+pub use breaker::BreakerPolicy;
+pub use credential::{Credential, CredentialError};
+pub use guard::{Admission, Guard};
+pub use http::HttpProvider;
+pub use limited::{LimitOptions, Limited, Limits};
+pub use measured::{Measured, Metrics};
+pub use time::{Time, Timers};
+
 use std::future::Future;
 
 use crate::domain::{
@@ -23,8 +31,9 @@ use crate::domain::{
 
 /// A cloud account, seen through the provider API.
 ///
-/// Every method is one bounded call: it ends within the configured time-out. Dropping a future abandons the
-/// call; a write that was under way is then in doubt, as after [`crate::domain::ErrorKind::TimedOut`].
+/// Every method is one bounded call: it ends within the configured time-out; a find, which may read many
+/// pages, within ten times of it. Dropping a future abandons the call; a write that was under way is then in
+/// doubt, as after [`crate::domain::ErrorKind::TimedOut`].
 pub trait Provider: Send + Sync + 'static {
     /// What the provider can do. A provider without the endpoint is *basic*: `Capabilities::default()`.
     ///

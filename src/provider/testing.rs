@@ -201,6 +201,9 @@ pub(super) fn options(endpoint: Url) -> Options {
     }
 }
 
+/// For creates that may start at any time.
+pub(super) const WHENEVER: Moment = Moment::from_nanos(u64::MAX);
+
 pub(super) fn owner() -> Owner {
     Owner {
         cluster: ClusterId::new("cluster-1"),

@@ -244,7 +244,8 @@ impl<K: Clone + Eq + Hash + Tenant> WorkQueue<K> {
         match state.schedule.take(now) {
             Some(job) => {
                 state.started.insert(job.key.clone(), now);
-                // One wake-up may stand for many keys: whoever takes one calls the next worker.
+                // Each arrival calls a worker, but that one may have stopped waiting since, or know of a timer that
+                // the others do not know of: whoever takes a key calls another for the rest.
                 if state.schedule.depth() > 0 {
                     self.shared.wake.notify_one();
                 }

@@ -14,6 +14,7 @@
 //!
 //! One task per kind, each with its own back-off: a sick watch slows no other.
 
+mod arrive;
 mod backoff;
 mod object;
 mod run;

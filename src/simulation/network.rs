@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::cloud::Sight;
 use super::oracle::Broken;
+use super::swarm::Aim;
 use super::wire::{Answer, Request};
 use super::world::{Doctored, World};
 use crate::controller::Target;
@@ -28,7 +29,10 @@ pub(super) struct Flight {
     /// Whose instance it writes.
     uid: Option<Uid>,
     target: Target,
+    incarnation: Option<u32>,
     low: bool,
+    /// Abandoned by its client, it comes as late as it can.
+    pub(super) lazy: bool,
 }
 
 #[derive(Debug)]
@@ -82,6 +86,26 @@ impl Flight {
         matches!(self.state, State::Answered(_))
     }
 
+    /// The incarnation that it creates, once sent and until it arrives.
+    pub(super) fn creates(&self) -> Option<u32> {
+        self.incarnation.filter(|_| self.is_sent())
+    }
+
+    /// Whether it takes our finalizer off.
+    pub(super) fn removes_finalizer(&self) -> bool {
+        matches!(self.request, Request::Metadata(..)) && !self.is_finalizer_patch()
+    }
+
+    pub(super) fn is_aimed_at(&self, aim: Aim) -> bool {
+        match aim {
+            Aim::Everything => true,
+            Aim::Creates => matches!(self.request, Request::Create { .. }),
+            Aim::Writes => self.request.is_write(),
+            Aim::Cluster => self.request.to_cluster(),
+            Aim::Cloud => !self.request.to_cluster(),
+        }
+    }
+
     pub(super) fn is_finalizer_patch(&self) -> bool {
         match &self.request {
             Request::Metadata(_, patch) => !patch["annotations"].is_null(),
@@ -112,7 +136,9 @@ impl World {
             deadline: None,
             uid: None,
             target,
+            incarnation: None,
             low: false,
+            lazy: false,
         });
         if queued {
             Ok(())
@@ -135,11 +161,12 @@ impl World {
             }
             _ => None,
         };
-        let (mut uid, mut low) = (None, false);
+        let (mut uid, mut low, mut number) = (None, false, None);
         if let (None, Request::Create { body, .. }) = (refusal, &flight.request) {
             let (owner, incarnation) = owner_of(body.as_str());
             low = self.check_create(&owner, incarnation)?;
             uid = Some(owner);
+            number = Some(incarnation);
         }
         let timeout = if to_cluster {
             CLUSTER_TIMEOUT
@@ -154,7 +181,7 @@ impl World {
             Some(kind) => format!("p{life} #{id} {word}: not sent, {}", kind.label()),
             None => format!("p{life} #{id} {word}"),
         });
-        (flight.uid, flight.low) = (uid, low);
+        (flight.uid, flight.low, flight.incarnation) = (uid, low, number);
         match refusal {
             Some(kind) => flight.state = State::Answered(flight.request.failure(kind)),
             None => {
@@ -214,6 +241,7 @@ impl World {
     /// The client is told that nobody knows, while the request is still under way.
     fn give_up(&mut self, at: usize) {
         let deadline = self.rest_dies_at(at);
+        let lazy = self.random.bool();
         let flight = &mut self.flights[at];
         let rest = Flight {
             id: flight.id,
@@ -226,7 +254,9 @@ impl World {
             deadline,
             uid: flight.uid.clone(),
             target: flight.target.clone(),
+            incarnation: flight.incarnation,
             low: flight.low,
+            lazy,
         };
         let stays = flight.is_sent() && flight.request.is_write();
         flight.state = State::Answered(flight.request.failure(ErrorKind::Unavailable));
@@ -274,10 +304,22 @@ impl World {
             if stays {
                 self.flights[at].deadline = self.rest_dies_at(at);
                 self.flights[at].client = false;
+                self.flights[at].lazy = self.random.bool();
             } else {
                 self.flights.swap_remove(at);
             }
         }
+    }
+
+    /// The last moment at which an abandoned request that comes as late as it can may still take effect.
+    pub(super) fn last_call(&self) -> Option<(usize, Moment)> {
+        let lazy = self
+            .flights
+            .iter()
+            .enumerate()
+            .filter(|(_, f)| f.lazy && !f.client);
+        let last = lazy.filter_map(|(at, f)| Some((at, f.deadline? - Duration::from_millis(1))));
+        last.min_by_key(|(_, moment)| *moment)
     }
 
     /// Deadlines that have passed: clients give up, and a request to the cloud takes no effect later.

@@ -14,6 +14,10 @@ pub(super) struct Life {
     durable: u32,
     /// Every incarnation that was, as bits.
     written: u64,
+    /// The incarnation in the last version, where it had one.
+    intended: Option<u32>,
+    /// It fell from one version to the next.
+    fell: bool,
     pub(super) gone: bool,
     /// It vanished, but not by our removal of the finalizer.
     unasked: bool,
@@ -52,6 +56,8 @@ impl World {
                         key: object.key.clone(),
                         durable: 0,
                         written: 0,
+                        intended: None,
+                        fell: false,
                         gone: false,
                         unasked: false,
                         exited: false,
@@ -66,6 +72,9 @@ impl World {
             {
                 self.exported.push(text.clone());
             }
+            let intended = object.intent().map(|intent| intent.incarnation.get());
+            life.fell |= intended.is_some_and(|new| life.intended.is_some_and(|old| new < old));
+            life.intended = intended;
             if object.finalizer
                 && let IntentState::Valid(intent) = &object.intent
             {
@@ -126,6 +135,9 @@ impl World {
     pub(super) fn check(&self) -> Result<(), Broken> {
         for life in &self.lives {
             self.check_doubles(life)?;
+            if life.fell {
+                return Err(format!("I13: the incarnation of {} fell", life.uid));
+            }
             if life.gone && !life.excused && self.cloud.live(&life.uid).next().is_some() {
                 self.check_leak(life)?;
             }

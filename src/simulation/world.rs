@@ -64,6 +64,7 @@ pub(super) struct World {
     pub(super) exported: Vec<String>,
     pub(super) doctored: Option<Doctored>,
     pub(super) posted: Vec<String>,
+    pub(super) bias: super::planted::Bias,
     next_life: u32,
     /// Faults and users' acts may still come.
     pub(super) storm: bool,
@@ -152,6 +153,7 @@ impl World {
             exported: Vec::new(),
             doctored,
             posted: Vec::new(),
+            bias: super::planted::none,
             next_life: 0,
             storm: true,
             faults,
@@ -173,13 +175,31 @@ impl World {
         self.processes.iter().flatten().filter(|p| p.leading())
     }
 
+    /// Whether a process's watch has something to deliver.
+    pub(super) fn is_behind(&self, slot: usize) -> bool {
+        let process = self.processes[slot].as_ref();
+        process.is_some_and(|p| p.cursor < self.api.log.len())
+    }
+
+    /// When a leader took the first look of a pair at an object that is being deleted.
+    pub(super) fn first_look(&self) -> Option<Moment> {
+        let deleting = self.api.objects.values().find(|o| o.view.object.deleting)?;
+        let key = &deleting.view.object.key;
+        self.leaders().find_map(|p| {
+            let known = p.reconciler.knowledge().get(key, self.now)?;
+            known.memory.look_again_at(Duration::ZERO)
+        })
+    }
+
     /// Runs to the end.
     pub(super) fn run(&mut self) -> Result<Verdict, Broken> {
         while self.storm {
             let event = self.pick();
             self.step(event)?;
-            let spent = self.steps >= self.swarm.storm || (self.faults == 0 && self.acts == 0);
-            if spent {
+            // What was begun badly goes on badly to its end.
+            let settled = self.flights.is_empty() && self.leaders().count() < 2;
+            let spent = self.faults == 0 && self.acts == 0 && settled;
+            if spent || self.steps >= self.swarm.storm {
                 self.calm()?;
             }
         }
@@ -283,7 +303,7 @@ impl World {
                 *self.config.lock().unwrap() = None;
             }
             Event::ConfigBack => self.config_back(),
-            Event::Time(to) => self.advance(to),
+            Event::Time(to) => return self.advance(to),
         }
         Ok(())
     }
@@ -445,7 +465,19 @@ impl World {
     }
 
     /// Time goes on: leases are renewed, requests time out, the cloud does its work.
-    pub(super) fn advance(&mut self, to: Moment) {
+    pub(super) fn advance(&mut self, to: Moment) -> Result<(), Broken> {
+        while let Some((_, last)) = self.last_call().filter(|(_, last)| *last <= to) {
+            self.pass_time(last);
+            // Others may have timed out at this moment: the place in the list is another one now.
+            if let Some((at, _)) = self.last_call() {
+                self.network(at, super::network::Fate::Arrive)?;
+            }
+        }
+        self.pass_time(to);
+        Ok(())
+    }
+
+    fn pass_time(&mut self, to: Moment) {
         self.at_this_moment = 0;
         self.now = self.now.max(to);
         let now = self.now;

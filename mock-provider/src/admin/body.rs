@@ -1,15 +1,18 @@
 //! Bodies and queries of the admin interface, with errors that say what is wrong.
 
 use axum::body::{Body, Bytes};
-use axum::extract::{FromRequest, Request};
+use axum::extract::{FromRequest, FromRequestParts, Query, Request};
+use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::de::DeserializeOwned;
 use serde_json::json;
-use url::form_urlencoded;
 
 /// A JSON body, whatever its content type says.
 pub(super) struct Json<T>(pub(super) T);
+
+/// The parameters of the query string.
+pub(super) struct Params<T>(pub(super) T);
 
 /// Why nothing was done.
 #[derive(Debug)]
@@ -72,20 +75,18 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
     }
 }
 
-/// Reads a query string into a plain structure of text, numbers and truth values.
-pub(super) fn query<T: DeserializeOwned>(raw: Option<&str>) -> Result<T, Problem> {
-    let value = |text: &str| match text.parse::<u64>() {
-        Ok(number) => json!(number),
-        Err(_) if text == "true" || text == "false" => json!(text == "true"),
-        Err(_) => json!(text),
-    };
-    let pairs = form_urlencoded::parse(raw.unwrap_or("").as_bytes());
-    let members = pairs
-        .map(|(name, text)| (name.into_owned(), value(&text)))
-        .collect();
-    serde_json::from_value(serde_json::Value::Object(members)).map_err(|error| {
-        Problem::invalid(format!("the query is not what API.md describes: {error}"))
-    })
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let read = Query::from_request_parts(parts, state).await;
+        read.map(|Query(query)| Self(query)).map_err(|error| {
+            Problem::invalid(format!(
+                "the query is not what API.md describes: {}",
+                error.body_text()
+            ))
+        })
+    }
 }
 
 pub(super) fn reply(status: u16, body: &impl serde::Serialize) -> Response {

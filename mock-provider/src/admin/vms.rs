@@ -1,11 +1,11 @@
 //! VMs of all accounts, and what may happen to them.
 
-use axum::extract::{Path, RawQuery, State};
+use axum::extract::{Path, State};
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::body::{Json, Problem, query, reply};
+use super::body::{Json, Params, Problem, reply};
 use super::{Answer, Shared};
 use crate::wire::vm_value;
 use crate::world::{Act, ActError, Inventory, Vm};
@@ -13,8 +13,7 @@ use crate::world::{Act, ActError, Inventory, Vm};
 /// Most VMs in one answer.
 const PAGE: usize = 1000;
 
-pub(super) async fn list(State(cloud): Shared, RawQuery(raw): RawQuery) -> Answer {
-    let wanted: Inventory = query(raw.as_deref())?;
+pub(super) async fn list(State(cloud): Shared, Params(wanted): Params<Inventory>) -> Answer {
     let limit = wanted.limit.unwrap_or(PAGE);
     if !(1..=PAGE).contains(&limit) {
         return Err(Problem::invalid(format!(

@@ -45,10 +45,10 @@ pub(super) async fn keep_file(cloud: Arc<Cloud>) -> Result<(), super::Error> {
         if let Err(error) = save(&cloud).await {
             tracing::error!(%error, "the data file is behind");
             versions.mark_changed();
-            pause(Duration::from_secs(1)).await;
+            rest(&cloud, Duration::from_secs(1)).await;
         }
         // Half of the time at most goes into writing a large cloud.
-        pause(began.elapsed().min(Duration::from_secs(1))).await;
+        rest(&cloud, began.elapsed().min(Duration::from_secs(1))).await;
     }
 }
 
@@ -90,4 +90,12 @@ pub(super) async fn pause(time: Duration) {
 )]
 fn now() -> Instant {
     Instant::now()
+}
+
+/// A pause that the server's end cuts short.
+async fn rest(cloud: &Cloud, time: Duration) {
+    tokio::select! {
+        () = cloud.stop.cancelled() => {}
+        () = pause(time) => {}
+    }
 }

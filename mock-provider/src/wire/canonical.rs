@@ -19,7 +19,7 @@ pub(super) fn digest_raw(body: &[u8]) -> Digest {
 }
 
 /// FNV-1a with 128 bits: stable over versions of this program, since digests are saved.
-fn boil(kind: u8, bytes: &[u8]) -> Digest {
+pub(super) fn boil(kind: u8, bytes: &[u8]) -> Digest {
     const OFFSET: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
     const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
     let all = std::iter::once(&kind).chain(bytes);

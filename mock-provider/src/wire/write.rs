@@ -5,7 +5,7 @@ use serde::{Serialize, Serializer, ser::SerializeMap};
 use crate::world::{Answer, Capabilities, ChangeKind, Feed, Page, Phase, Refusal, Text, Vm};
 
 /// An answer, ready to send.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Written {
     pub(crate) status: u16,
     pub(crate) headers: Vec<(&'static str, String)>,

@@ -15,10 +15,10 @@ use super::tags::TagIndex;
 #[derive(Debug, Default)]
 pub(super) struct Account {
     pub(super) revision: u64,
-    /// Live VMs by number.
-    pub(super) live: BTreeMap<u64, Record>,
+    /// Live VMs by number. Boxed: ids grow, and a tree that grows at its end keeps its nodes half empty.
+    pub(super) live: BTreeMap<u64, Box<Record>>,
     /// Deleted VMs that are still remembered.
-    pub(super) gone: BTreeMap<u64, Record>,
+    pub(super) gone: BTreeMap<u64, Box<Record>>,
     /// Deleted VMs, the longest gone first.
     pub(super) gone_order: VecDeque<u64>,
     pub(super) keys: Keys,
@@ -42,7 +42,7 @@ impl Account {
         due: Option<Timestamp>,
     ) -> Vm {
         let number = vm.id.number();
-        let mut record = Record::new(vm, due);
+        let mut record = Box::new(Record::new(vm, due));
         record.remember(false, now, lag);
         record.vm.revision = self.step(now, lag);
         self.changes.insert(record.vm.revision, number);

@@ -164,7 +164,7 @@ impl World {
             let both = live
                 .chain(gone)
                 .filter(|record| record.vm.id.number() > after);
-            found.extend(both.map(|record| (name, record)));
+            found.extend(both.map(|record| (name, &**record)));
         }
         found.sort_unstable_by_key(|(_, record)| record.vm.id);
         found.truncate(query.limit.unwrap_or(1000));

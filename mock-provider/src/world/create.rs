@@ -117,7 +117,7 @@ impl World {
             phase: Phase::Provisioning,
             tags: tags
                 .into_iter()
-                .map(|(key, value)| (self.interner.share(&key), Text::from(value)))
+                .map(|(key, value)| self.interner.share_tag(&key, &value))
                 .collect(),
             address: None,
             created_at: self.now,

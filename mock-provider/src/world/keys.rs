@@ -9,6 +9,7 @@ use super::{Digest, Text};
 
 /// What is remembered about one key.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(super) struct Key {
     /// The VM that it made.
     pub(super) number: u64,

@@ -7,6 +7,7 @@ use super::{Vm, earlier, text::Interner};
 
 /// A VM and its plans.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(super) struct Record {
     pub(super) vm: Vm,
     /// When it does something by itself.
@@ -65,11 +66,9 @@ impl Record {
     pub(super) fn share(&mut self, words: &mut Interner) {
         self.vm.image = words.share(&self.vm.image);
         self.vm.memory = words.share(&self.vm.memory);
-        self.vm.tags = self
-            .vm
-            .tags
-            .iter()
-            .map(|(key, value)| (words.share(key), value.clone()))
+        let tags = self.vm.tags.iter();
+        self.vm.tags = tags
+            .map(|(key, value)| words.share_tag(key, value))
             .collect();
     }
 }

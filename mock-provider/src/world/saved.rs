@@ -28,9 +28,9 @@ struct SavedAccount<'a> {
     revision: u64,
     floor: u64,
     #[serde(serialize_with = "values")]
-    live: &'a BTreeMap<u64, Record>,
+    live: &'a BTreeMap<u64, Box<Record>>,
     #[serde(serialize_with = "values")]
-    gone: &'a BTreeMap<u64, Record>,
+    gone: &'a BTreeMap<u64, Box<Record>>,
     keys: Vec<(&'a Text, &'a Key)>,
 }
 
@@ -160,7 +160,7 @@ impl World {
         } else {
             &mut account.live
         };
-        if place.insert(number, record).is_some()
+        if place.insert(number, Box::new(record)).is_some()
             || account.changes.insert(revision, number).is_some()
         {
             return Err(contradiction(format!(
@@ -176,7 +176,7 @@ fn contradiction(what: String) -> LoadError {
 }
 
 fn values<S: Serializer>(
-    records: &&BTreeMap<u64, Record>,
+    records: &&BTreeMap<u64, Box<Record>>,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
     let mut sequence = serializer.serialize_seq(Some(records.len()))?;

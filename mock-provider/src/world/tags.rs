@@ -12,21 +12,21 @@ pub(super) struct TagIndex(HashMap<u64, Bearers>);
 enum Bearers {
     /// The usual case of a tag that is unique to one VM.
     One(u64),
-    Many(BTreeSet<u64>),
+    #[expect(
+        clippy::box_collection,
+        reason = "hardly ever there; unboxed it would double every entry"
+    )]
+    Many(Box<BTreeSet<u64>>),
 }
 
 impl TagIndex {
     pub(super) fn insert(&mut self, vm: &Vm) {
         let number = vm.id.number();
         for (key, value) in vm.tags.iter() {
-            match self.0.entry(hash(key, value)) {
-                std::collections::hash_map::Entry::Vacant(entry) => {
-                    drop(entry.insert(Bearers::One(number)))
-                }
-                std::collections::hash_map::Entry::Occupied(mut entry) => {
-                    entry.get_mut().add(number)
-                }
-            }
+            self.0
+                .entry(hash(key, value))
+                .and_modify(|bearers| bearers.add(number))
+                .or_insert(Bearers::One(number));
         }
     }
 
@@ -41,6 +41,11 @@ impl TagIndex {
                 self.0.remove(&place);
             }
         }
+    }
+
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
     }
 
     /// Candidates for VMs that carry all of `tags`, with numbers above `after`, ascending.
@@ -65,8 +70,10 @@ impl Bearers {
     fn add(&mut self, number: u64) {
         match self {
             Self::One(other) if *other == number => {}
-            Self::One(other) => *self = Self::Many(BTreeSet::from([*other, number])),
-            Self::Many(all) => drop(all.insert(number)),
+            Self::One(other) => *self = Self::Many(Box::new(BTreeSet::from([*other, number]))),
+            Self::Many(all) => {
+                all.insert(number);
+            }
         }
     }
 

@@ -1,7 +1,7 @@
 //! Shared immutable strings: a hundred thousand VMs mostly say the same words.
 
 use std::borrow::Borrow;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -17,18 +17,35 @@ pub struct Text(Arc<str>);
 
 /// Gives equal words the same memory.
 #[derive(Debug, Default)]
-pub(super) struct Interner(HashSet<Text>);
+pub(super) struct Interner {
+    words: HashSet<Text>,
+    /// The value that each tag key had last: of most keys every VM has the same.
+    latest: HashMap<Text, Text>,
+}
 
 impl Interner {
     pub(super) fn share(&mut self, word: &str) -> Text {
-        if let Some(known) = self.0.get(word) {
+        if let Some(known) = self.words.get(word) {
             return known.clone();
         }
         let word = Text::from(word);
-        if self.0.len() < WORDS {
-            self.0.insert(word.clone());
+        if self.words.len() < WORDS {
+            self.words.insert(word.clone());
         }
         word
+    }
+
+    /// Shares a tag's key, and its value with the last VM that had the same.
+    pub(super) fn share_tag(&mut self, key: &str, value: &str) -> (Text, Text) {
+        let key = self.share(key);
+        if let Some(latest) = self.latest.get(&key).filter(|latest| ***latest == *value) {
+            return (key, latest.clone());
+        }
+        let value = Text::from(value);
+        if self.latest.len() < WORDS || self.latest.contains_key(&key) {
+            self.latest.insert(key.clone(), value.clone());
+        }
+        (key, value)
     }
 }
 

@@ -32,6 +32,7 @@ pub enum Phase {
 
 /// One virtual machine. Copying it is cheap.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Vm {
     /// Its id.
     pub id: VmId,

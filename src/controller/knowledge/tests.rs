@@ -1,1 +1,218 @@
-//! Tests.
+use super::*;
+use crate::domain::ProviderError;
+use crate::lifecycle::Object;
+use crate::lifecycle::fixtures::{KEY_LIFE, LAG, NOW, bare, created, intended, policy, secs, with};
+
+fn view(object: Object, version: &str) -> View {
+    View {
+        object: with(object, |o| o.version = version.to_owned()),
+        finalizers: Vec::new(),
+        status: crate::api::VirtualMachineStatus::default(),
+    }
+}
+
+fn of_uid(uid: &str, object: Object) -> Object {
+    with(object, |o| o.uid = Uid::new(uid))
+}
+
+fn key() -> ObjectKey {
+    bare().key
+}
+
+fn uid() -> Uid {
+    bare().uid
+}
+
+/// Knowledge of one object that the watch showed at version 10.
+fn met() -> Knowledge {
+    let knowledge = Knowledge::default();
+    arrive(&knowledge, bare(), "10");
+    knowledge
+}
+
+fn arrive(knowledge: &Knowledge, object: Object, version: &str) -> Option<Uid> {
+    knowledge.arrived(&policy(), view(object, version), Arrival::Seen)
+}
+
+fn version_at(knowledge: &Knowledge, now: Moment) -> (String, bool) {
+    let known = knowledge.get(&key(), now).unwrap();
+    (known.view.object.version.clone(), known.doubtful)
+}
+
+#[test]
+fn our_own_write_stands_in_until_the_store_is_as_new() {
+    for (arrives, decided_on) in [("9", "12"), ("11", "12"), ("12", "12"), ("13", "13")] {
+        let knowledge = met();
+        knowledge.wrote(&policy(), view(intended(1), "12"), NOW);
+        assert_eq!(version_at(&knowledge, NOW), ("12".to_owned(), false));
+        arrive(&knowledge, bare(), arrives);
+        let (version, doubtful) = version_at(&knowledge, NOW + secs(60));
+        assert_eq!(version, decided_on, "{arrives} arrived");
+        assert_eq!(
+            doubtful,
+            arrives < "12" || arrives == "9",
+            "{arrives} arrived"
+        );
+    }
+}
+
+#[test]
+fn versions_compare_as_numbers() {
+    let knowledge = met();
+    knowledge.wrote(&policy(), view(intended(1), "100"), NOW);
+    arrive(&knowledge, bare(), "99");
+    assert_eq!(version_at(&knowledge, NOW).0, "100");
+    knowledge.wrote(&policy(), view(intended(1), "9"), NOW);
+    assert_eq!(
+        version_at(&knowledge, NOW).0,
+        "100",
+        "an answer that is late"
+    );
+}
+
+#[test]
+fn a_store_that_does_not_catch_up_in_five_seconds_is_doubted() {
+    let knowledge = met();
+    knowledge.wrote(&policy(), view(intended(1), "12"), NOW);
+    let end = NOW + secs(5);
+    assert!(!version_at(&knowledge, end - std::time::Duration::from_nanos(1)).1);
+    assert!(version_at(&knowledge, end).1);
+    let live = Some(view(intended(1), "14"));
+    let before = knowledge.newest(&key());
+    knowledge.read_live(&policy(), &key(), before.as_ref(), live, end);
+    assert_eq!(version_at(&knowledge, end), ("14".to_owned(), false));
+}
+
+#[test]
+fn a_re_list_doubts_every_own_write_and_nothing_else() {
+    let knowledge = met();
+    knowledge.doubt_overlays();
+    assert!(
+        !version_at(&knowledge, NOW).1,
+        "the store alone is not in doubt"
+    );
+    knowledge.wrote(&policy(), view(intended(1), "12"), NOW);
+    knowledge.doubt_overlays();
+    assert!(version_at(&knowledge, NOW).1);
+}
+
+#[test]
+fn an_own_write_to_another_uid_or_to_nobody_is_not_laid_over() {
+    let knowledge = met();
+    let other = of_uid("u-2", intended(1));
+    knowledge.wrote(&policy(), view(other.clone(), "12"), NOW);
+    assert_eq!(version_at(&knowledge, NOW).0, "10");
+    let nobody = Knowledge::default();
+    nobody.wrote(&policy(), view(other, "12"), NOW);
+    assert!(nobody.get(&key(), NOW).is_none());
+}
+
+#[test]
+fn another_uid_under_the_same_name_departs_the_one_before_with_its_memory() {
+    let knowledge = met();
+    arrive(&knowledge, intended(1), "11");
+    knowledge.remember(&key(), &uid(), |m| m.sending_create(NOW, KEY_LIFE));
+    let departed = arrive(&knowledge, of_uid("u-2", bare()), "20");
+    assert_eq!(departed, Some(uid()));
+    let entry = knowledge.departed(&uid()).unwrap();
+    assert!(entry.departed.sign && entry.memory.in_doubt());
+    let known = knowledge.get(&key(), NOW).unwrap();
+    assert_eq!(known.view.object.uid, Uid::new("u-2"));
+    assert!(
+        !known.memory.sign() && !known.memory.in_doubt(),
+        "a clean start"
+    );
+    let live = Some(view(of_uid("u-3", bare()), "30"));
+    let before = knowledge.newest(&key());
+    let next = knowledge.read_live(&policy(), &key(), before.as_ref(), live, NOW);
+    assert_eq!(next, Some(Uid::new("u-2")), "a live read shows it as well");
+}
+
+#[test]
+fn what_was_born_here_and_never_touched_leaves_nothing() {
+    let knowledge = Knowledge::default();
+    knowledge.arrived(&policy(), view(bare(), "10"), Arrival::Added);
+    assert_eq!(knowledge.vanished(&policy(), &key(), &uid()), None);
+    assert!(knowledge.departed(&uid()).is_none());
+}
+
+#[test]
+fn a_vanishing_of_another_uid_changes_nothing() {
+    let knowledge = met();
+    let other = Uid::new("u-2");
+    assert_eq!(knowledge.vanished(&policy(), &key(), &other), None);
+    assert!(knowledge.get(&key(), NOW).is_some());
+}
+
+#[test]
+fn looks_of_before_the_vanishing_do_not_count_after_it() {
+    let knowledge = met();
+    arrive(&knowledge, created(1), "12");
+    knowledge.remember(&key(), &uid(), |m| {
+        m.looked_in_vain(&policy(), "12", (NOW, NOW), LAG);
+        Some(())
+    });
+    knowledge.vanished(&policy(), &key(), &uid());
+    let entry = knowledge.departed(&uid()).unwrap();
+    assert_eq!(entry.memory.look_again_at(LAG), None);
+}
+
+#[test]
+fn a_removal_that_is_acknowledged_after_the_vanishing_was_seen_leaves_nothing() {
+    let knowledge = met();
+    arrive(&knowledge, created(1), "12");
+    let departed = knowledge.vanished(&policy(), &key(), &uid());
+    assert_eq!(departed, Some(uid()), "its answer is still under way");
+    knowledge.remember(&key(), &uid(), Memory::finalizer_removed);
+    assert!(knowledge.departed(&uid()).is_none(), "no look is owed");
+}
+
+#[test]
+fn a_late_event_of_a_departed_object_brings_its_memory_back() {
+    let knowledge = met();
+    arrive(&knowledge, intended(1), "11");
+    knowledge.remember(&key(), &uid(), |m| m.sending_create(NOW, KEY_LIFE));
+    let before = knowledge.newest(&key());
+    knowledge.read_live(&policy(), &key(), before.as_ref(), None, NOW);
+    assert!(knowledge.departed(&uid()).is_some());
+    // The watch is behind the live read: it still tells of the object before it tells of its end.
+    knowledge.arrived(&policy(), view(bare(), "10"), Arrival::Added);
+    let known = knowledge.get(&key(), NOW).unwrap();
+    assert!(known.memory.sign() && !known.memory.born());
+    assert!(
+        knowledge.departed(&uid()).is_none(),
+        "one memory of one uid"
+    );
+    let departed = knowledge.vanished(&policy(), &key(), &uid());
+    assert_eq!(departed, Some(uid()));
+    assert!(knowledge.departed(&uid()).unwrap().departed.sign);
+}
+
+#[test]
+fn what_is_learnt_after_the_vanishing_goes_to_the_departed() {
+    let knowledge = met();
+    knowledge.vanished(&policy(), &key(), &uid());
+    assert!(!knowledge.departed(&uid()).unwrap().departed.sign);
+    knowledge.remember(&key(), &uid(), |m| m.sending_intent(NOW));
+    assert!(knowledge.departed(&uid()).unwrap().departed.sign);
+    let nobody: Option<ProviderError> = knowledge.remember(&key(), &Uid::new("u-9"), |_| {
+        panic!("there is no such memory")
+    });
+    assert_eq!(nobody, None);
+}
+
+#[test]
+fn a_config_is_used_by_objects_and_by_departed_ones() {
+    let knowledge = met();
+    let (keys, uids) = knowledge.users_of("team-a", "default");
+    assert_eq!((keys, uids), (vec![key()], vec![]));
+    knowledge.vanished(&policy(), &key(), &uid());
+    let (keys, uids) = knowledge.users_of("team-a", "default");
+    assert_eq!((keys, uids), (vec![], vec![uid()]));
+    for (namespace, config) in [("team-b", "default"), ("team-a", "other")] {
+        let (keys, uids) = knowledge.users_of(namespace, config);
+        assert!(keys.is_empty() && uids.is_empty(), "{namespace}/{config}");
+    }
+    knowledge.forget_departed(&uid());
+    assert!(knowledge.users_of("team-a", "default").1.is_empty());
+}

@@ -29,7 +29,7 @@ fn a_key_is_stable_over_releases() {
     let key = IdempotencyKey::derive(&owner("cluster", "uid"), Incarnation::FIRST);
     assert_eq!(
         key.as_str(),
-        "sm7y5gtc5u7d5glpsyrtjspr6cnmtdiggqcwjamjdhgxczc2v6oa"
+        "vtgya2lalal5d7obch2oebxnv3pbpxxah7pt36nehphvc5a3iuea"
     );
 }
 

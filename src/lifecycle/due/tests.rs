@@ -1,5 +1,5 @@
 use super::*;
-use crate::domain::{ClusterId, ErrorKind, Reason};
+use crate::domain::{Capabilities, ClusterId, ErrorKind};
 use crate::lifecycle::fixtures::{
     KEY_LIFE, LAG, LONG, NOW, answered, bare, born, config, created, deleting, edited, intended,
     met, no_config, policy, secs, with, wrote_first,
@@ -51,10 +51,7 @@ fn nothing_is_asked_where_the_decision_is_to_hold() {
         o.force_orphan = Some("x".to_owned())
     });
     check("let go", &let_go, &fine);
-    assert_ne!(no_config().reason, Reason::Pending);
 }
-
-use crate::domain::Capabilities;
 
 #[test]
 fn an_object_that_was_born_here_needs_no_look_before_its_intent() {
@@ -249,6 +246,10 @@ fn a_long_pair_is_taken_wherever_a_create_of_anybody_may_be_under_way() {
         &met(&stripped),
         LONG,
     );
+}
+
+#[test]
+fn a_settled_deletion_needs_a_short_pair_only_where_the_key_is_known_to_be_used_up() {
     for (answer, expected) in [
         (Ok(()), LAG),
         (Err(ErrorKind::KeyOfDeleted), LAG),
@@ -260,12 +261,8 @@ fn a_long_pair_is_taken_wherever_a_create_of_anybody_may_be_under_way() {
         let object = deleting(intended(1));
         let mut memory = met(&object);
         memory.settle_answered(answer, NOW, KEY_LIFE);
-        check(
-            &format!("settled by {answer:?}"),
-            &object,
-            &memory,
-            expected,
-        );
+        let found = gap(&policy(), &object, &memory, &config(), NOW);
+        assert_eq!(found, expected, "settled by {answer:?}");
     }
 }
 

@@ -8,16 +8,8 @@ use crate::lifecycle::observed::Observed;
 use crate::lifecycle::plan::{Action, Plan};
 use crate::lifecycle::policy::Policy;
 use crate::lifecycle::report::Outcome;
+use crate::lifecycle::report::verdict::{Verdict, failed_look, provider_ready, stalled};
 use crate::lifecycle::report::words;
-use crate::lifecycle::sighting::Current;
-
-/// One condition's verdict.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Verdict {
-    status: ConditionStatus,
-    reason: Reason,
-    message: String,
-}
 
 /// What the conditions should say.
 #[derive(Clone, Debug)]
@@ -61,7 +53,10 @@ impl Picture {
         let ready = match &deleting {
             // What the instance does on its way out is no news: the status is written once.
             Some(deletion) => Verdict::no(deletion.reason, deletion.message.clone()),
-            None => ready(&provider_ready, &provisioned, &synced, instance),
+            None => match (instance, failure) {
+                (None, Some(error)) => unseen(&provider_ready, &provisioned, error),
+                (Some(_) | None, _) => ready(&provider_ready, &provisioned, &synced, instance),
+            },
         };
         let stalled = stalled(reason, &provisioned, &ready, deleting.as_ref());
         Self {
@@ -122,25 +117,6 @@ impl Picture {
     }
 }
 
-impl Verdict {
-    fn new(status: ConditionStatus, reason: Reason, message: String) -> Self {
-        Self {
-            status,
-            reason,
-            message,
-        }
-    }
-    fn yes(reason: Reason, message: String) -> Self {
-        Self::new(ConditionStatus::True, reason, message)
-    }
-    fn no(reason: Reason, message: String) -> Self {
-        Self::new(ConditionStatus::False, reason, message)
-    }
-    fn unknown(reason: Reason, message: String) -> Self {
-        Self::new(ConditionStatus::Unknown, reason, message)
-    }
-}
-
 /// The provider's phase in our words.
 pub(super) fn phase_of(phase: &InstancePhase) -> Phase {
     match phase {
@@ -153,50 +129,6 @@ pub(super) fn phase_of(phase: &InstancePhase) -> Phase {
         InstancePhase::Deleting => Phase::Deleting,
         InstancePhase::Failed => Phase::Failed,
         InstancePhase::Other(_) => Phase::Unknown,
-    }
-}
-
-fn failed_look<'a>(seen: &'a Observed<'_>) -> Option<&'a ProviderError> {
-    match &seen.sighting.current {
-        Current::Unknown(error) => Some(error),
-        Current::Unasked | Current::Absent(_) | Current::Present(_) | Current::Unproven(_) => None,
-    }
-}
-
-/// A provider that fails once is no outage: it takes three in a row, and half a minute of throttling.
-fn provider_ready(seen: &Observed<'_>, failure: Option<&ProviderError>) -> Verdict {
-    if let Err(problem) = seen.config {
-        return Verdict::no(problem.reason, problem.message.clone());
-    }
-    let usable = || Verdict::yes(Reason::Usable, words::USABLE.to_owned());
-    let Some(error) = failure else {
-        return usable();
-    };
-    let lasting = seen.memory.failure().filter(|f| f.error.kind == error.kind);
-    let times = lasting.map_or(1, |f| f.times);
-    let for_secs = lasting.map_or(0, |f| seen.now.since(f.since).as_secs());
-    let counts = match error.kind {
-        ErrorKind::Unauthorized | ErrorKind::EndpointNotAllowed => true,
-        ErrorKind::Unavailable | ErrorKind::TimedOut | ErrorKind::HeldBack | ErrorKind::TooLate => {
-            times >= 3
-        }
-        ErrorKind::RateLimited => for_secs >= 30,
-        ErrorKind::Invalid
-        | ErrorKind::KeyReused
-        | ErrorKind::KeyInUse
-        | ErrorKind::KeyOfDeleted
-        | ErrorKind::Forbidden
-        | ErrorKind::QuotaExceeded
-        | ErrorKind::Conflict
-        | ErrorKind::Expired
-        | ErrorKind::Malformed
-        | ErrorKind::NotFound
-        | ErrorKind::NotLeading => false,
-    };
-    if counts {
-        Verdict::no(reason_of(error), words::provider_problem(error))
-    } else {
-        usable()
     }
 }
 
@@ -225,6 +157,10 @@ fn provisioned(
         // What was made stays made until it is confirmed lost, whether or not it can be seen.
         _ if object.known().is_some() => Verdict::yes(Reason::Created, words::created(object)),
         (_, Some(error)) => not_created(error),
+        (_, None) if seen.memory.refused() == Some(object.generation) => {
+            let refusal = seen.memory.refusal();
+            refusal.map_or_else(|| not_begun(plan.reason), not_created)
+        }
         (reason, None) => match seen.memory.failure() {
             Some(last) if matches!(plan.action, Action::Hold(_) | Action::NoteAttempt) => {
                 not_created(&last.error)
@@ -308,6 +244,20 @@ fn synced(seen: &Observed<'_>, instance: Option<&Instance>) -> Verdict {
     }
 }
 
+/// Ready where the look failed: the worst of the others, else why nothing could be seen.
+fn unseen(provider: &Verdict, provisioned: &Verdict, error: &ProviderError) -> Verdict {
+    worst(provider, provisioned)
+        .unwrap_or_else(|| Verdict::unknown(reason_of(error), words::provider_problem(error)))
+}
+
+/// The first of two conditions that is not true, as a verdict on Ready.
+fn worst(provider: &Verdict, provisioned: &Verdict) -> Option<Verdict> {
+    [provider, provisioned]
+        .into_iter()
+        .find(|verdict| verdict.status != ConditionStatus::True)
+        .cloned()
+}
+
 /// Ready is the worst of the others, and the instance running.
 fn ready(
     provider: &Verdict,
@@ -315,15 +265,8 @@ fn ready(
     synced: &Verdict,
     instance: Option<&Instance>,
 ) -> Verdict {
-    let worst = [provider, provisioned]
-        .into_iter()
-        .find(|verdict| verdict.status != ConditionStatus::True);
-    if let Some(worst) = worst {
-        let status = match worst.status {
-            ConditionStatus::Unknown => ConditionStatus::Unknown,
-            ConditionStatus::True | ConditionStatus::False => ConditionStatus::False,
-        };
-        return Verdict::new(status, worst.reason, worst.message.clone());
+    if let Some(worst) = worst(provider, provisioned) {
+        return worst;
     }
     let Some(instance) = instance else {
         return Verdict::unknown(Reason::Pending, words::NOT_SEEN.to_owned());
@@ -372,38 +315,4 @@ fn deletion(seen: &Observed<'_>, plan: &Plan, failure: Option<&ProviderError>) -
         }
         _ => Verdict::yes(Reason::Deleting, words::DELETING.to_owned()),
     }
-}
-
-/// What waits for a person; a deletion does where it is held, whatever its instance was like.
-fn stalled(
-    held: Reason,
-    provisioned: &Verdict,
-    ready: &Verdict,
-    deleting: Option<&Verdict>,
-) -> Option<Verdict> {
-    if let Some(deletion) = deleting {
-        return waits_for_a_person(held).then(|| Verdict::yes(held, deletion.message.clone()));
-    }
-    [provisioned, ready]
-        .into_iter()
-        .find(|verdict| waits_for_a_person(verdict.reason))
-        .map(|verdict| Verdict::yes(verdict.reason, verdict.message.clone()))
-}
-
-/// Reasons that no waiting mends.
-fn waits_for_a_person(reason: Reason) -> bool {
-    matches!(
-        reason,
-        Reason::InvalidImage
-            | Reason::InvalidSpec
-            | Reason::InvalidRequest
-            | Reason::InstanceFailed
-            | Reason::ClusterIdChanged
-            | Reason::AccountChanged
-            | Reason::OwnershipUnproven
-            | Reason::SpecUnreadable
-            | Reason::SafeCreateUnsupported
-            | Reason::EndpointNotAllowed
-            | Reason::ProviderConfigInvalid
-    )
 }

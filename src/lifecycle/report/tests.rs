@@ -1,4 +1,5 @@
 mod laws;
+mod requeue;
 
 use super::*;
 use crate::api::condition::{ConditionType, find, is_true};
@@ -207,7 +208,7 @@ fn a_refused_create_says_what_to_correct_and_waits_for_a_person() {
         &plan,
         &Outcome::Failed(error),
     );
-    assert_eq!(first.requeue, Requeue::OnChange);
+    assert_eq!(first.requeue, Requeue::Steady(policy().longest_backoff));
     let status = first.status.unwrap();
     check(
         &status,
@@ -218,7 +219,7 @@ fn a_refused_create_says_what_to_correct_and_waits_for_a_person() {
     assert_eq!(kstatus(&object, &status), Kstatus::Failed);
     let next = case.pass(&status, &Outcome::Nothing);
     assert_eq!(next.status, Some(status), "nothing is written again");
-    assert_eq!(next.requeue, Requeue::OnChange);
+    assert_eq!(next.requeue, Requeue::Steady(policy().longest_backoff));
 }
 
 #[test]
@@ -374,108 +375,6 @@ fn a_failed_instance_that_is_deleted_waits_for_nobody() {
     assert!(!is_true(&status.conditions, ConditionType::Stalled));
 }
 
-fn requeued(case: &Case, action: Action, outcome: &Outcome) -> Requeue {
-    let plan = Plan {
-        action,
-        reason: Reason::CreatePending,
-    };
-    let none = VirtualMachineStatus::default();
-    report(&policy(), &case.seen(), &none, &plan, outcome).requeue
-}
-
-#[test]
-fn a_refused_settling_create_goes_on_with_the_looks_at_once() {
-    for kind in [
-        ErrorKind::Invalid,
-        ErrorKind::QuotaExceeded,
-        ErrorKind::Forbidden,
-        ErrorKind::KeyInUse,
-        ErrorKind::KeyReused,
-        ErrorKind::KeyOfDeleted,
-    ] {
-        let object = deleting(intended(1));
-        let mut case = Case::new(object, Current::Absent(Sureness::Confirmed));
-        case.memory.sending_create(NOW, KEY_LIFE);
-        case.memory.settle_answered(Err(kind), NOW, KEY_LIFE);
-        let failed = Outcome::Failed(failure(kind, Operation::Create));
-        assert_eq!(
-            requeued(&case, Action::Settle, &failed),
-            Requeue::Now,
-            "{kind:?}"
-        );
-    }
-}
-
-#[test]
-fn a_refused_look_or_deletion_is_tried_again_by_itself() {
-    for kind in [
-        ErrorKind::Invalid,
-        ErrorKind::KeyReused,
-        ErrorKind::KeyOfDeleted,
-    ] {
-        let look = Current::Unknown(failure(kind, Operation::Get));
-        let case = Case::new(created(1), look);
-        let again = requeued(&case, Action::Hold(None), &Outcome::Nothing);
-        assert!(matches!(again, Requeue::Retry(_)), "{kind:?}: {again:?}");
-        let case = Case::new(deleting(created(1)), Current::Present(running(1)));
-        let failed = Outcome::Failed(failure(kind, Operation::Delete));
-        let delete = Action::Delete(running(1).id);
-        let again = requeued(&case, delete, &failed);
-        assert!(matches!(again, Requeue::Retry(_)), "{kind:?}: {again:?}");
-    }
-}
-
-#[test]
-fn each_outcome_comes_back_when_it_should() {
-    let object = intended(1);
-    let mut case = Case::new(object.clone(), Current::Unasked);
-    case.memory = answered(&object, Ok(()));
-    let check = |action: Action, outcome: Outcome, expected| {
-        assert_eq!(requeued(&case, action, &outcome), expected, "{outcome:?}");
-    };
-    let failed = |kind| Outcome::Failed(failure(kind, Operation::Create));
-    let minute = secs(60);
-    check(
-        Action::Create,
-        failed(ErrorKind::QuotaExceeded),
-        Requeue::Retry(Some(minute)),
-    );
-    check(
-        Action::Create,
-        failed(ErrorKind::Forbidden),
-        Requeue::Retry(Some(minute)),
-    );
-    check(
-        Action::Create,
-        failed(ErrorKind::TimedOut),
-        Requeue::Retry(None),
-    );
-    check(Action::Create, failed(ErrorKind::KeyReused), Requeue::Now);
-    check(
-        Action::Create,
-        failed(ErrorKind::Invalid),
-        Requeue::OnChange,
-    );
-    check(Action::Create, Outcome::Outdated, Requeue::Now);
-    check(Action::Create, Outcome::Unwritten, Requeue::Retry(None));
-    let starting = Outcome::Made(Box::new(instance(1, InstancePhase::Provisioning)));
-    check(Action::Create, starting, Requeue::After(secs(2)));
-    let made = Outcome::Made(Box::new(running(1)));
-    check(Action::Create, made, Requeue::Steady(secs(30)));
-    check(Action::NoteAttempt, Outcome::Nothing, Requeue::Now);
-    let at = Action::Hold(Some(NOW + secs(3)));
-    check(at, Outcome::Nothing, Requeue::After(secs(3)));
-    let removed = Action::RemoveFinalizer { orphaned: None };
-    check(removed, Outcome::Written, Requeue::OnChange);
-    let mut throttled = failure(ErrorKind::RateLimited, Operation::Create);
-    throttled.retry_after = Some(secs(7));
-    check(
-        Action::Create,
-        Outcome::Failed(throttled),
-        Requeue::Retry(Some(secs(7))),
-    );
-}
-
 #[test]
 fn attempts_are_counted_and_the_operation_goes_when_the_instance_is_known() {
     let object = intended(1);
@@ -493,22 +392,4 @@ fn attempts_are_counted_and_the_operation_goes_when_the_instance_is_known() {
     let found = Case::new(intended(1), Current::Present(running(1)));
     let status = found.pass(&status, &Outcome::Nothing).status.unwrap();
     assert_eq!(status.operation, None, "absent at rest");
-}
-
-#[test]
-fn an_object_without_anything_of_ours_goes_without_a_write() {
-    let mut case = Case::new(deleting(bare()), Current::Unasked);
-    case.memory = born(&case.object);
-    let none = VirtualMachineStatus::default();
-    let report = case.pass(&none, &Outcome::Nothing);
-    assert_eq!((report.status, report.requeue), (None, Requeue::OnChange));
-}
-
-#[test]
-fn an_intent_alone_writes_no_status() {
-    let mut case = Case::new(bare(), Current::Unasked);
-    case.memory = born(&case.object);
-    let none = VirtualMachineStatus::default();
-    let report = case.pass(&none, &Outcome::Written);
-    assert_eq!((report.status, report.requeue), (None, Requeue::Now));
 }

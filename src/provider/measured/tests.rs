@@ -6,11 +6,11 @@ use prometheus_client::registry::Registry;
 
 use super::{Measured, Metrics};
 use crate::domain::{
-    Capabilities, CreateBody, ErrorKind, IdempotencyKey, Instance, InstanceId, Operation, Owner,
-    ProviderError,
+    Capabilities, CreateBody, ErrorKind, IdempotencyKey, Instance, InstanceId, Moment, Operation,
+    Owner, ProviderError,
 };
 use crate::provider::Provider;
-use crate::provider::testing::{create, owner, tokio_time};
+use crate::provider::testing::{WHENEVER, create, owner, tokio_time};
 use crate::provider::time::Time;
 
 /// Takes a second for each call; all but the reads of the list fail.
@@ -30,7 +30,12 @@ impl Provider for Slow {
     async fn capabilities(&self) -> Result<Capabilities, ProviderError> {
         self.fail(Operation::Capabilities).await
     }
-    async fn create(&self, _: &IdempotencyKey, _: &CreateBody) -> Result<Instance, ProviderError> {
+    async fn create(
+        &self,
+        _: &IdempotencyKey,
+        _: &CreateBody,
+        _: Moment,
+    ) -> Result<Instance, ProviderError> {
         self.fail(Operation::Create).await
     }
     async fn get(&self, _: &InstanceId) -> Result<Instance, ProviderError> {
@@ -78,7 +83,7 @@ fn every_series_is_there_from_the_start_and_their_number_is_fixed() {
         assert!(text.contains(line), "{text}");
     }
     let series = text.lines().filter(|line| !line.starts_with('#')).count();
-    assert_eq!(series, 6 * 17 + 6 * 17 + 3);
+    assert_eq!(series, 6 * 17 + 6 * ErrorKind::ALL.len() + 3);
 }
 
 #[tokio::test(start_paused = true)]
@@ -90,7 +95,7 @@ async fn each_call_counts_once_with_its_time_and_failures_by_kind() {
     let (key, body) = create();
     assert!(measured.find(&owner()).await.is_ok());
     assert!(measured.capabilities().await.is_err());
-    assert!(measured.create(&key, &body).await.is_err());
+    assert!(measured.create(&key, &body, WHENEVER).await.is_err());
     assert!(measured.get(&id).await.is_err());
     assert!(measured.delete(&id).await.is_err());
     let text = text(&metrics);

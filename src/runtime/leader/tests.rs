@@ -173,6 +173,18 @@ async fn a_leader_cut_off_may_not_write_after_nine_seconds_and_is_lost_after_ten
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_term_counts_from_the_sending_of_a_renewal_and_not_from_its_answer() {
+    let stage = Stage::new();
+    stage.server.set_fault(Some(Fault::SlowAnswers));
+    let mut leader = stage.candidate("a");
+    let term = leader.term();
+    leader.acquire().await;
+    // Three seconds for the read that finds no lease, three more for the answer to its creation.
+    assert_eq!(stage.elapsed(), 6 * SECOND);
+    assert_eq!(term.until(), Some(stage.start + 12 * SECOND));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_short_outage_costs_nothing() {
     let stage = Stage::new();
     let mut leader = stage.candidate("a");

@@ -1,3 +1,4 @@
+mod model;
 use super::{Counts, Job, Lane, Options, Outcome, Schedule, Tenant, Whereabouts};
 use crate::domain::time::Moment;
 use std::collections::HashMap;
@@ -88,6 +89,31 @@ fn the_wait_doubles_with_each_failure_up_to_its_bound_and_success_resets_it() {
     s.done(&key, FAILED, now + SECOND);
     assert_eq!(s.next_due(), Some(now + 2 * SECOND));
     assert_eq!(s.counts().retries, 12);
+}
+
+#[test]
+fn a_step_of_unfinished_work_keeps_the_failures_until_it_is_finished() {
+    let mut s = schedule();
+    let key = Key("a", 1);
+    s.add(key.clone(), Lane::High, at(0));
+    let (mut now, mut waits) = (at(0), Vec::new());
+    for _ in 0..4 {
+        assert!(s.take(now).is_some());
+        s.done(&key, Outcome::Again(Duration::ZERO), now);
+        assert!(s.take(now).is_some());
+        s.done(&key, FAILED, now);
+        waits.push(s.next_due().unwrap().since(now).as_secs());
+        now = s.next_due().unwrap();
+    }
+    assert_eq!(waits, [1, 2, 4, 8]);
+    assert!(s.take(now).is_some());
+    s.cut_short(key.clone(), now);
+    s.done(&key, Outcome::Again(Duration::ZERO), now);
+    assert_eq!(
+        s.take(now).map(|job| job.failures),
+        Some(0),
+        "a new generation forgets them"
+    );
 }
 
 #[test]

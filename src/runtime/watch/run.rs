@@ -1,11 +1,10 @@
 //! The loop of one watch.
 
+use super::Listener;
 use super::backoff::Backoff;
-use super::object::{Arrival, Object, broken_fingerprint, key_of};
+use super::object::{Arrival, key_of};
 use super::status::{Failure, Observer, WatchStatus};
 use super::store::{Store, Writer};
-use super::{Event, Listener, Wake};
-use crate::domain::key::ObjectKey;
 use crate::domain::time::Moment;
 use crate::runtime::clock::{Clock, wait_until};
 use futures::{Stream, StreamExt};
@@ -52,11 +51,11 @@ impl Default for Options {
 pub struct Watch<K, L> {
     api: Api<Arrival<K>>,
     options: Options,
-    listener: L,
-    clock: Arc<dyn Clock>,
-    observer: Arc<dyn Observer>,
-    writer: Writer<K>,
-    status: Arc<WatchStatus>,
+    pub(super) listener: L,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) observer: Arc<dyn Observer>,
+    pub(super) writer: Writer<K>,
+    pub(super) status: Arc<WatchStatus>,
     backoff: Backoff,
     refused: u32,
 }
@@ -220,22 +219,6 @@ where
         }
     }
 
-    fn end_list(&mut self) {
-        for (key, object) in self.writer.end_list() {
-            self.listener.on_event(Event::Removed(object));
-            self.listener.wake(&key, Wake::Changed);
-        }
-        self.status.list_done(self.clock.now());
-        self.listener.on_event(Event::Listed);
-        if self.writer.mark_listed() {
-            tracing::info!(
-                kind = self.status.kind(),
-                objects = self.writer.store().len(),
-                "first list complete"
-            );
-        }
-    }
-
     /// One watch call, from its start to its end; keeps `version` at what has been seen.
     async fn watch(&mut self, version: &mut String) -> Next {
         let watch_for = self.backoff.jittered(self.options.watch_for);
@@ -357,89 +340,6 @@ where
             },
         );
         Next::ListAgain
-    }
-
-    fn apply(&mut self, key: ObjectKey, arrival: Arrival<K>, created: bool) {
-        let added = if created {
-            Event::Created
-        } else {
-            Event::Added
-        };
-        let new = self.pruned(arrival);
-        let first_list = !self.writer.store().is_listed();
-        let Some(old) = self.writer.insert(key.clone(), new.clone()) else {
-            self.listener.on_event(added(new));
-            self.listener.wake(
-                &key,
-                if first_list {
-                    Wake::Listed
-                } else {
-                    Wake::Changed
-                },
-            );
-            return;
-        };
-        let same_uid = old.meta().uid == new.meta().uid;
-        if same_uid && old.meta().resource_version == new.meta().resource_version {
-            // A list that tells what we know already.
-            return;
-        }
-        let woken = !same_uid || self.fingerprint(&old) != self.fingerprint(&new);
-        if same_uid {
-            self.listener.on_event(Event::Changed { old, new });
-        } else {
-            // Deleted and made again in a gap of the watch.
-            self.listener.on_event(Event::Removed(old));
-            self.listener.on_event(added(new));
-        }
-        if woken {
-            self.listener.wake(&key, Wake::Changed);
-        }
-    }
-
-    fn remove(&mut self, arrival: Arrival<K>) {
-        let last = self.pruned(arrival);
-        let key = last.key();
-        // The event's object is the newest version; what the store held may be older.
-        let known = self.writer.remove(&key);
-        if known.is_some() {
-            self.listener.on_event(Event::Removed(last));
-            self.listener.wake(&key, Wake::Changed);
-        }
-    }
-
-    fn pruned(&self, mut arrival: Arrival<K>) -> Object<K> {
-        let meta = arrival.meta_mut();
-        meta.managed_fields = None;
-        if let Some(annotations) = &mut meta.annotations {
-            annotations.remove("kubectl.kubernetes.io/last-applied-configuration");
-        }
-        match &mut arrival {
-            Arrival::Sound(object) => self.listener.prune(object),
-            Arrival::Broken(broken) => {
-                let (namespace, name) = (
-                    broken.metadata.namespace.as_deref(),
-                    broken.metadata.name.as_deref(),
-                );
-                let (kind, error) = (self.status.kind(), &broken.error);
-                tracing::warn!(
-                    kind,
-                    namespace,
-                    name,
-                    error,
-                    "object does not fit this version of the operator"
-                );
-                self.observer.broken(kind);
-            }
-        }
-        arrival.into_object()
-    }
-
-    fn fingerprint(&self, object: &Object<K>) -> (bool, u64) {
-        match object {
-            Object::Sound(object) => (true, self.listener.fingerprint(object)),
-            Object::Broken(object) => (false, broken_fingerprint(&object.metadata)),
-        }
     }
 }
 

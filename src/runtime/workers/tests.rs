@@ -66,6 +66,28 @@ async fn wait(time: Duration) {
     crate::runtime::clock::wait_until(&clock, until).await;
 }
 
+/// Blocks its thread until it is let go, as no future should.
+struct Blocks {
+    begun: std::sync::mpsc::Sender<()>,
+    let_go: Mutex<std::sync::mpsc::Receiver<()>>,
+}
+
+impl Reconcile<ObjectKey> for Blocks {
+    fn span(&self, _job: &Job<ObjectKey>, _pass: u64) -> Span {
+        Span::none()
+    }
+
+    async fn reconcile(&self, _job: &Job<ObjectKey>) -> Pass {
+        self.begun.send(()).unwrap();
+        let _ = self.let_go.lock().unwrap().recv();
+        Pass {
+            outcome: Outcome::Settled,
+            summary: String::new(),
+            changed: false,
+        }
+    }
+}
+
 #[derive(Default)]
 struct Notes(Mutex<Vec<Ending>>);
 
@@ -188,4 +210,30 @@ async fn as_many_passes_run_at_once_as_there_are_workers() {
     assert_eq!(stage.queue.stats().running, 3);
     wait(51 * SECOND).await;
     assert_eq!(stage.script.runs_of("slow done"), 9);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_pass_that_blocks_its_thread_for_ever_does_not_hold_up_a_drain() {
+    let (begun, has_begun) = std::sync::mpsc::channel();
+    let (let_go, gate) = std::sync::mpsc::channel();
+    let blocks = Arc::new(Blocks {
+        begun,
+        let_go: Mutex::new(gate),
+    });
+    let clock = Arc::new(TokioClock::new());
+    let random = fastrand::Rng::with_seed(1);
+    let waits = schedule::Options::default();
+    let queue = WorkQueue::new(waits, random, clock.clone(), Arc::new(queue::Unobserved));
+    let options = Options {
+        concurrency: NonZeroUsize::MIN,
+        pass_limit: 60 * SECOND,
+    };
+    let workers = Workers::start(queue.clone(), options, blocks, clock, Arc::new(Unobserved));
+    queue.add(ObjectKey::new("default", "any"), Lane::High);
+    tokio::task::spawn_blocking(move || has_begun.recv_timeout(60 * SECOND).unwrap())
+        .await
+        .unwrap();
+    assert_eq!(workers.drain(SECOND / 10).await, Drained { cut: 1 });
+    // Only now, so that the runtime of this test can end.
+    drop(let_go);
 }

@@ -4,6 +4,7 @@ use super::{Action, Current, IntentState, Observed, Plan, Sureness, decide, poli
 use crate::domain::Incarnation;
 use crate::lifecycle::due::account_changed;
 use crate::lifecycle::fixtures::{owner, worlds};
+use crate::lifecycle::policy::Planted;
 
 /// A sentence that must hold, and the check of it.
 type Law = (&'static str, fn(&Observed<'_>, &Plan) -> Result<(), String>);
@@ -56,6 +57,28 @@ fn in_every_world_every_law_holds() {
         }
     });
     assert!(count > 100_000, "only {count} worlds");
+}
+
+/// The laws can fail: a decision without one of the rules breaks one of them.
+#[test]
+fn each_bug_planted_in_the_decision_breaks_a_law() {
+    for bug in [
+        Planted::DoubtDropped,
+        Planted::NoWriteBeforeCreate,
+        Planted::BlindForEver,
+        Planted::StrippedIsNoIntent,
+    ] {
+        let mut policy = policy();
+        policy.planted = Some(bug);
+        let mut broken = false;
+        worlds::each(|seen| {
+            if !broken {
+                let plan = decide(&policy, seen);
+                broken = LAWS.iter().any(|(_, law)| law(seen, &plan).is_err());
+            }
+        });
+        assert!(broken, "{bug:?} breaks no law");
+    }
 }
 
 fn require(holds: bool, law: &str) -> Result<(), String> {

@@ -1,12 +1,13 @@
 //! Size and time of answers.
 
+use std::io::Read;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::domain::{ErrorKind, InstanceId};
 use crate::provider::Provider;
 use crate::provider::http::HttpProvider;
-use crate::provider::testing::{Server, Step, answer, options, owner};
+use crate::provider::testing::{Server, Step, WHENEVER, answer, create, options, owner};
 
 /// What a client that stopped reading may have taken beyond its bound: buffers of both kernels.
 const BUFFERS: u64 = 16 * 1024 * 1024;
@@ -127,4 +128,29 @@ async fn a_refusal_whose_body_drips_is_known_by_its_status() {
         .await
         .unwrap_err();
     assert_eq!(error.kind, ErrorKind::NotFound);
+}
+
+#[tokio::test]
+async fn a_call_whose_time_is_over_leaves_no_connection_behind() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = url::Url::parse(&format!("http://{}", listener.local_addr().unwrap())).unwrap();
+    let watching = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut asked = Vec::new();
+        // Ends when the client closes; the bound is there so that a failure is told.
+        let bound = Duration::from_secs(60);
+        stream.set_read_timeout(Some(bound)).unwrap();
+        let closed = stream.read_to_end(&mut asked);
+        (closed, String::from_utf8(asked).unwrap())
+    });
+    let mut options = options(url);
+    options.timeout = Duration::from_millis(300);
+    let provider = HttpProvider::new(options).unwrap();
+    let (key, body) = create();
+    let error = provider.create(&key, &body, WHENEVER).await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::TimedOut);
+    let watched = tokio::task::spawn_blocking(move || watching.join().unwrap());
+    let (closed, asked) = watched.await.unwrap();
+    closed.unwrap();
+    assert!(asked.ends_with(body.as_str()), "{asked}");
 }

@@ -6,14 +6,18 @@ use crate::domain::{Capabilities, ErrorKind, InstanceId};
 use crate::provider::Provider;
 use crate::provider::credential::Credential;
 use crate::provider::http::HttpProvider;
-use crate::provider::testing::{Server, Step, answer, create, options, vm};
+use crate::provider::testing::{Server, Step, WHENEVER, answer, create, options, vm};
 
 #[tokio::test]
 async fn a_create_sends_key_and_body_to_the_byte_and_takes_each_status_of_success() {
     for status in [200, 201, 202] {
         let server = Server::always(status, "", &vm("vm-1", "c", "u")).await;
         let (key, body) = create();
-        let made = server.provider().create(&key, &body).await.unwrap();
+        let made = server
+            .provider()
+            .create(&key, &body, WHENEVER)
+            .await
+            .unwrap();
         assert_eq!(made.id.as_str(), "vm-1");
         let asked = server.asked().remove(0);
         assert_eq!(
@@ -160,7 +164,7 @@ async fn nothing_is_followed_and_the_key_goes_nowhere_else() {
         options.credential = Some(Credential::new("K3y").unwrap());
         let provider = HttpProvider::new(options).unwrap();
         let (key, body) = create();
-        let error = provider.create(&key, &body).await.unwrap_err();
+        let error = provider.create(&key, &body, WHENEVER).await.unwrap_err();
         assert_eq!(error.kind, ErrorKind::Malformed, "{status}");
         let error = provider.get(&InstanceId::new("vm-1")).await.unwrap_err();
         assert_eq!(error.kind, ErrorKind::Malformed, "{status}");

@@ -2,7 +2,7 @@
 
 use crate::domain::{ErrorKind, InstanceId, Operation};
 use crate::provider::Provider;
-use crate::provider::testing::{Server, Step, answer, create, owner, vm};
+use crate::provider::testing::{Server, Step, WHENEVER, answer, create, owner, vm};
 
 #[tokio::test]
 async fn a_success_that_cannot_be_understood_is_malformed_for_each_call() {
@@ -25,7 +25,7 @@ async fn a_success_that_cannot_be_understood_is_malformed_for_each_call() {
         let provider = server.provider();
         let id = InstanceId::new("vm-1");
         for error in [
-            provider.create(&key, &create).await.unwrap_err(),
+            provider.create(&key, &create, WHENEVER).await.unwrap_err(),
             provider.get(&id).await.unwrap_err(),
             provider.capabilities().await.unwrap_err(),
         ] {
@@ -75,7 +75,11 @@ async fn a_success_of_the_wrong_status_is_no_answer() {
     }
     for status in [203, 204, 205] {
         let server = Server::always(status, "", &vm("vm-1", "c", "u")).await;
-        let made = server.provider().create(&key, &body).await.unwrap_err();
+        let made = server
+            .provider()
+            .create(&key, &body, WHENEVER)
+            .await
+            .unwrap_err();
         assert_eq!(made.kind, ErrorKind::Malformed, "{status}");
         assert!(made.may_have_happened());
         if status != 204 {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::domain::{ErrorKind, InstanceId, Operation, ProviderError};
 use crate::provider::Provider;
-use crate::provider::testing::{Server, Step, create};
+use crate::provider::testing::{Server, Step, WHENEVER, create};
 
 /// The error of a GET that is answered like this.
 async fn refused(status: u16, headers: &str, body: &str) -> ProviderError {
@@ -13,59 +13,61 @@ async fn refused(status: u16, headers: &str, body: &str) -> ProviderError {
     server.provider().get(&id).await.unwrap_err()
 }
 
+/// Status, code (none where empty), kind.
+const ROWS: &[(u16, &str, ErrorKind)] = &[
+    (400, "InvalidRequest", ErrorKind::Invalid),
+    (401, "Unauthenticated", ErrorKind::Unauthorized),
+    (403, "Forbidden", ErrorKind::Forbidden),
+    (403, "QuotaExceeded", ErrorKind::QuotaExceeded),
+    (404, "NotFound", ErrorKind::NotFound),
+    (409, "Conflict", ErrorKind::Conflict),
+    (409, "Busy", ErrorKind::Conflict),
+    (409, "IdempotencyKeyInUse", ErrorKind::KeyInUse),
+    (409, "KeyOfDeletedVM", ErrorKind::KeyOfDeleted),
+    (410, "ContinueExpired", ErrorKind::Expired),
+    (410, "RevisionExpired", ErrorKind::Expired),
+    (413, "InvalidRequest", ErrorKind::Invalid),
+    (422, "InvalidImage", ErrorKind::Invalid),
+    (422, "InvalidSpec", ErrorKind::Invalid),
+    (422, "SoftStopUnsupported", ErrorKind::Invalid),
+    (422, "IdempotencyKeyReused", ErrorKind::KeyReused),
+    (429, "RateLimited", ErrorKind::RateLimited),
+    (500, "Internal", ErrorKind::Unavailable),
+    (502, "Unavailable", ErrorKind::Unavailable),
+    (503, "Unavailable", ErrorKind::Unavailable),
+    (504, "Unavailable", ErrorKind::Unavailable),
+    // The code goes before the status, a code that is not known does not.
+    (400, "QuotaExceeded", ErrorKind::QuotaExceeded),
+    (503, "NewerThanThisClient", ErrorKind::Unavailable),
+    (403, "NewerThanThisClient", ErrorKind::Forbidden),
+    // No code at all.
+    (400, "", ErrorKind::Invalid),
+    (401, "", ErrorKind::Unauthorized),
+    (403, "", ErrorKind::Forbidden),
+    (404, "", ErrorKind::NotFound),
+    (405, "", ErrorKind::Invalid),
+    (408, "", ErrorKind::TimedOut),
+    (409, "", ErrorKind::Conflict),
+    (410, "", ErrorKind::Expired),
+    (413, "", ErrorKind::Invalid),
+    (418, "", ErrorKind::Invalid),
+    (422, "", ErrorKind::Invalid),
+    (429, "", ErrorKind::RateLimited),
+    (500, "", ErrorKind::Unavailable),
+    (501, "", ErrorKind::Unavailable),
+    (502, "", ErrorKind::Unavailable),
+    (503, "", ErrorKind::Unavailable),
+    (504, "", ErrorKind::Unavailable),
+    (599, "", ErrorKind::Unavailable),
+    (299, "", ErrorKind::Malformed),
+    (301, "", ErrorKind::Malformed),
+    (304, "", ErrorKind::Malformed),
+    (600, "", ErrorKind::Malformed),
+];
+
 #[tokio::test]
 async fn the_code_decides_and_without_one_the_status() {
-    let rows: &[(u16, &str, ErrorKind)] = &[
-        (400, "InvalidRequest", ErrorKind::Invalid),
-        (401, "Unauthenticated", ErrorKind::Unauthorized),
-        (403, "Forbidden", ErrorKind::Forbidden),
-        (403, "QuotaExceeded", ErrorKind::QuotaExceeded),
-        (404, "NotFound", ErrorKind::NotFound),
-        (409, "Conflict", ErrorKind::Conflict),
-        (409, "Busy", ErrorKind::Conflict),
-        (409, "IdempotencyKeyInUse", ErrorKind::KeyInUse),
-        (409, "KeyOfDeletedVM", ErrorKind::KeyOfDeleted),
-        (410, "ContinueExpired", ErrorKind::Expired),
-        (410, "RevisionExpired", ErrorKind::Expired),
-        (413, "InvalidRequest", ErrorKind::Invalid),
-        (422, "InvalidImage", ErrorKind::Invalid),
-        (422, "InvalidSpec", ErrorKind::Invalid),
-        (422, "SoftStopUnsupported", ErrorKind::Invalid),
-        (422, "IdempotencyKeyReused", ErrorKind::KeyReused),
-        (429, "RateLimited", ErrorKind::RateLimited),
-        (500, "Internal", ErrorKind::Unavailable),
-        (502, "Unavailable", ErrorKind::Unavailable),
-        (503, "Unavailable", ErrorKind::Unavailable),
-        (504, "Unavailable", ErrorKind::Unavailable),
-        // The code goes before the status, a code that is not known does not.
-        (400, "QuotaExceeded", ErrorKind::QuotaExceeded),
-        (503, "NewerThanThisClient", ErrorKind::Unavailable),
-        (403, "NewerThanThisClient", ErrorKind::Forbidden),
-        // No code at all.
-        (400, "", ErrorKind::Invalid),
-        (401, "", ErrorKind::Unauthorized),
-        (403, "", ErrorKind::Forbidden),
-        (404, "", ErrorKind::NotFound),
-        (405, "", ErrorKind::Invalid),
-        (408, "", ErrorKind::TimedOut),
-        (409, "", ErrorKind::Conflict),
-        (410, "", ErrorKind::Expired),
-        (413, "", ErrorKind::Invalid),
-        (418, "", ErrorKind::Invalid),
-        (422, "", ErrorKind::Invalid),
-        (429, "", ErrorKind::RateLimited),
-        (500, "", ErrorKind::Unavailable),
-        (501, "", ErrorKind::Unavailable),
-        (502, "", ErrorKind::Unavailable),
-        (503, "", ErrorKind::Unavailable),
-        (504, "", ErrorKind::Unavailable),
-        (599, "", ErrorKind::Unavailable),
-        (299, "", ErrorKind::Malformed),
-        (301, "", ErrorKind::Malformed),
-        (304, "", ErrorKind::Malformed),
-        (600, "", ErrorKind::Malformed),
-    ];
-    for (status, code, kind) in rows {
+    for (status, code, kind) in ROWS {
         let body = if code.is_empty() {
             "<html>secret inside</html>".to_owned()
         } else {
@@ -140,13 +142,21 @@ async fn a_hostile_request_id_is_made_harmless() {
 async fn what_gets_no_answer_is_in_doubt_and_says_why() {
     let (key, body) = create();
     let reset = Server::start(|_| vec![Step::Reset]).await;
-    let error = reset.provider().create(&key, &body).await.unwrap_err();
+    let error = reset
+        .provider()
+        .create(&key, &body, WHENEVER)
+        .await
+        .unwrap_err();
     assert_eq!(error.kind, ErrorKind::Unavailable);
     assert_eq!(error.code.as_deref(), Some("ConnectionReset"));
     assert!(error.may_have_happened());
 
     let closed = Server::start(|_| vec![]).await;
-    let error = closed.provider().create(&key, &body).await.unwrap_err();
+    let error = closed
+        .provider()
+        .create(&key, &body, WHENEVER)
+        .await
+        .unwrap_err();
     assert_eq!(error.kind, ErrorKind::Unavailable);
 
     let address = {
@@ -155,19 +165,23 @@ async fn what_gets_no_answer_is_in_doubt_and_says_why() {
     };
     let nobody = crate::provider::testing::options(address);
     let nobody = super::super::HttpProvider::new(nobody).unwrap();
-    let mut error = nobody.create(&key, &body).await.unwrap_err();
+    let mut error = nobody.create(&key, &body, WHENEVER).await.unwrap_err();
     for _ in 0..100 {
         // The listener's task may live a moment longer than its handle.
         if error.code.as_deref() == Some("ConnectionRefused") {
             break;
         }
         tokio::task::yield_now().await;
-        error = nobody.create(&key, &body).await.unwrap_err();
+        error = nobody.create(&key, &body, WHENEVER).await.unwrap_err();
     }
     assert_eq!(error.kind, ErrorKind::Unavailable);
     assert_eq!(error.code.as_deref(), Some("ConnectionRefused"));
 
     let garbage = Server::start(|_| vec![Step::Bytes(b"SSH-2.0-server\r\n".to_vec())]).await;
-    let error = garbage.provider().create(&key, &body).await.unwrap_err();
+    let error = garbage
+        .provider()
+        .create(&key, &body, WHENEVER)
+        .await
+        .unwrap_err();
     assert_eq!(error.kind, ErrorKind::Unavailable);
 }

@@ -1,11 +1,13 @@
 //! An API server that holds one Lease and checks resource versions.
 
+use crate::runtime::clock::{Clock, TokioClock, wait_until};
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use kube::client::Body;
 use kube::{Api, Client};
 use serde_json::{Value, json};
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 use tower::service_fn;
 
 type Request = axum::http::Request<Body>;
@@ -20,6 +22,8 @@ pub(super) enum Fault {
     Silence,
     /// Requests do their work, answers vanish.
     LoseAnswers,
+    /// Requests do their work at once, answers take three seconds.
+    SlowAnswers,
 }
 
 #[derive(Clone, Default)]
@@ -116,12 +120,16 @@ async fn handle(state: Arc<Mutex<State>>, request: Request) -> Response {
         let answer = match state.fault {
             Some(Fault::Refuse(code)) => error(code, "Refused"),
             Some(Fault::Silence) => error(0, "never sent"),
-            Some(Fault::LoseAnswers) | None => state.answer(&method, &body),
+            Some(Fault::LoseAnswers | Fault::SlowAnswers) | None => state.answer(&method, &body),
         };
         (state.fault, answer)
     };
     if matches!(fault, Some(Fault::Silence | Fault::LoseAnswers)) {
         std::future::pending::<()>().await;
+    }
+    if matches!(fault, Some(Fault::SlowAnswers)) {
+        let clock = TokioClock::new();
+        wait_until(&clock, clock.now() + Duration::from_secs(3)).await;
     }
     let (code, value) = answer;
     let body = Body::from(serde_json::to_vec(&value).unwrap());

@@ -1,5 +1,7 @@
 //! Endpoints against a trap: a server on loopback that must not be met unless it is admitted.
 
+mod urls;
+
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,6 +14,8 @@ use crate::domain::{ErrorKind, InstanceId, ProviderError};
 use crate::provider::Provider;
 use crate::provider::http::{BuildError, HttpProvider, Options};
 use crate::provider::testing::{Server, options, vm};
+
+use urls::{LITERALS, NAMED, TRICKS};
 
 /// What became of a try to talk to an endpoint.
 #[derive(Debug, PartialEq)]
@@ -85,110 +89,10 @@ async fn trap() -> (Server, u16) {
 #[tokio::test]
 async fn no_way_of_writing_an_inner_address_reaches_it() {
     let (trap, port) = trap().await;
-    let literals = [
-        "127.0.0.1",
-        "127.1",
-        "127.0.1",
-        "127.255.255.254",
-        "2130706433",
-        "0x7f000001",
-        "0x7f.1",
-        "0x7f.0x0.0x0.0x1",
-        "0177.0.0.1",
-        "017700000001",
-        "127.0.0.01",
-        "127.0.0.1.",
-        "0",
-        "0.0.0.0",
-        "0x0",
-        "[::]",
-        "[::1]",
-        "[0:0:0:0:0:0:0:1]",
-        "[::ffff:127.0.0.1]",
-        "[::ffff:7f00:1]",
-        "[::127.0.0.1]",
-        "[0:0:0:0:0:ffff:127.0.0.1]",
-        "[64:ff9b::127.0.0.1]",
-        "[64:ff9b::a00:1]",
-        "[64:ff9b:1::1]",
-        "[2002:7f00:1::1]",
-        "[2002:a00:1::]",
-        "[2001::1]",
-        "169.254.169.254",
-        "2852039166",
-        "0xa9fea9fe",
-        "0251.0376.0251.0376",
-        "[::ffff:169.254.169.254]",
-        "[::ffff:a9fe:a9fe]",
-        "[fd00:ec2::254]",
-        "[fd20:ce::254]",
-        "100.100.100.200",
-        "168.63.129.16",
-        "192.0.0.192",
-        "169.254.170.2",
-        "10.0.0.1",
-        "10.255.255.255",
-        "172.16.0.1",
-        "172.31.255.255",
-        "192.168.1.1",
-        "100.64.0.1",
-        "[fc00::1]",
-        "[fdff::1]",
-        "[fe80::1]",
-        "[febf::1]",
-        "[fec0::1]",
-        "[ff02::1]",
-        "224.0.0.1",
-        "239.255.255.250",
-        "255.255.255.255",
-        "240.0.0.1",
-        "198.18.0.1",
-        "192.0.2.1",
-        "198.51.100.1",
-        "203.0.113.1",
-        "[2001:db8::1]",
-        "[100::1]",
-        "①②⑦.0.0.1",
-        "127。0。0。1",
-        "%31%32%37.0.0.1",
-        "[::1%25lo]",
-        "[fe80::1%25eth0]",
-    ];
-    let named = [
-        "to-loopback.test",
-        "to-loopback.test.",
-        "TO-LOOPBACK.test",
-        "to-loopback6.test",
-        "to-mapped.test",
-        "to-metadata.test",
-        "to-private.test",
-        "to-ula.test",
-        "to-nat64.test",
-        "to-zero.test",
-    ];
-    let tricks = [
-        "http://user:pass@127.0.0.1",
-        "http://cloud.example.com@127.0.0.1",
-        "http://127.0.0.1#@cloud.example.com",
-        "http://127.0.0.1?@cloud.example.com",
-        "http:\\\\127.0.0.1",
-        "http:127.0.0.1",
-        "http:///127.0.0.1",
-        "http://127.0.0.1\\@cloud.example.com",
-        "  http://127.0.0.1",
-        "HTTP://127.0.0.1",
-        "http://12\t7.0.0.1",
-        "file:///etc/passwd",
-        "gopher://127.0.0.1",
-        "unix:///run/docker.sock",
-        "data:text/plain,x",
-        "http://",
-        "https://",
-    ];
-    let hosts = literals.iter().chain(&named);
+    let hosts = LITERALS.iter().chain(NAMED);
     let urls = hosts.map(|host| format!("http://{host}:{port}"));
     let urls = urls.chain(
-        tricks
+        TRICKS
             .iter()
             .map(|url| url.replace("127.0.0.1", &format!("127.0.0.1:{port}"))),
     );
