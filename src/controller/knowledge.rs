@@ -268,9 +268,11 @@ impl Knowledge {
         }
     }
 
-    /// After a re-list or when versions went backwards, no own write stands in for the store without a live read.
+    /// Before a re-list, or when versions went backwards: no own write stands in for the store without a live read,
+    /// and nothing counts as just added any more, because versions may have been missed.
     pub fn doubt_overlays(&self) {
         for entry in self.lock().objects.values_mut() {
+            entry.memory.missed_versions();
             if let Some(overlay) = &mut entry.overlay {
                 overlay.until = Moment::START;
             }
