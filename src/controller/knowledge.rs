@@ -239,6 +239,16 @@ impl Knowledge {
         (keys, uids)
     }
 
+    /// A ProviderConfig changed: what was refused under it for good may be tried once more.
+    pub fn config_changed(&self, namespace: &str, config: &str) {
+        for entry in self.lock().objects.values_mut() {
+            let object = &entry.stored.object;
+            if object.key.namespace.as_ref() == namespace && object.provider_ref == config {
+                entry.memory.config_changed();
+            }
+        }
+    }
+
     /// After a re-list or when versions went backwards, no own write stands in for the store without a live read.
     pub fn doubt_overlays(&self) {
         for entry in self.lock().objects.values_mut() {

@@ -181,6 +181,12 @@ impl Memory {
         self.blind_until = first.then_some(sent + key_lifetime / 2);
     }
 
+    /// The ProviderConfig changed: what it refused for good may be accepted now.
+    pub fn config_changed(&mut self) {
+        self.refused = None;
+        self.refusal = None;
+    }
+
     /// We are about to send a guarded write: until it is acknowledged, none of ours stands.
     pub fn sending_write(&mut self) {
         self.own_write = None;

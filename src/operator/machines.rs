@@ -201,6 +201,11 @@ impl Wakes for Machines {
         self.users_of(key).1.len()
     }
 
+    fn changed(&self, key: &ObjectKey) {
+        let knowledge = self.reconciler.knowledge();
+        knowledge.config_changed(&key.namespace, &key.name);
+    }
+
     fn wake(&self, key: &ObjectKey) {
         let (keys, uids) = self.users_of(key);
         for key in keys {

@@ -161,7 +161,13 @@ impl Swarm {
             poll: Duration::from_mins(5),
             haste: random.u32(1..=20),
             malice: random.u32(1..=20),
-            aim: [Aim::Everything, Aim::Creates, Aim::Writes, Aim::Cluster, Aim::Cloud][random.usize(..5)],
+            aim: [
+                Aim::Everything,
+                Aim::Creates,
+                Aim::Writes,
+                Aim::Cluster,
+                Aim::Cloud,
+            ][random.usize(..5)],
             watch: random.u32(1..=20),
             words,
         }

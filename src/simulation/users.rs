@@ -92,7 +92,10 @@ impl World {
         }
         let total: u32 = list.0.iter().map(|(weight, _, _)| weight).sum();
         if total == 0 {
-            return Event::Time(self.next_timer().unwrap_or(self.now + Duration::from_secs(1)));
+            return Event::Time(
+                self.next_timer()
+                    .unwrap_or(self.now + Duration::from_secs(1)),
+            );
         }
         let mut at = self.random.u32(..total);
         for (weight, cost, event) in list.0 {
@@ -149,7 +152,11 @@ impl World {
                     list.fault(malice, go(Fate::GiveUp));
                 }
                 if fault && words.errors {
-                    let kinds = [ErrorKind::Unavailable, ErrorKind::RateLimited, ErrorKind::Conflict];
+                    let kinds = [
+                        ErrorKind::Unavailable,
+                        ErrorKind::RateLimited,
+                        ErrorKind::Conflict,
+                    ];
                     let kind = kinds[flight.id as usize % 3];
                     list.fault(malice / 2, go(Fate::FailBefore(kind)));
                     let kinds = [ErrorKind::Unavailable, ErrorKind::Malformed];
@@ -205,9 +212,17 @@ impl World {
             };
             let Some(stored) = self.api.objects.get(&name(at)) else {
                 let used = self.lives.iter().any(|l| l.key == name(at));
-                act(!used || words.recreate, if used { 4 } else { 30 }, Act::Create(at));
+                act(
+                    !used || words.recreate,
+                    if used { 4 } else { 30 },
+                    Act::Create(at),
+                );
                 for which in 0..self.exported.len() {
-                    act(words.copy && (!used || words.recreate), 4, Act::CreateCopy(at, which));
+                    act(
+                        words.copy && (!used || words.recreate),
+                        4,
+                        Act::CreateCopy(at, which),
+                    );
                 }
                 continue;
             };
@@ -216,8 +231,16 @@ impl World {
             act(words.delete && !object.deleting, 4, Act::Delete(at));
             act(words.strip && object.finalizer, 2, Act::StripFinalizer(at));
             act(words.strip && marked, 2, Act::StripAnnotation(at));
-            act(words.strip && marked && object.finalizer, 2, Act::StripBoth(at));
-            act(words.stripstatus && object.recorded.is_some(), 3, Act::StripStatus(at));
+            act(
+                words.strip && marked && object.finalizer,
+                2,
+                Act::StripBoth(at),
+            );
+            act(
+                words.stripstatus && object.recorded.is_some(),
+                3,
+                Act::StripStatus(at),
+            );
             let may_edit = object.recorded.is_none() && !object.deleting;
             act(words.edit && may_edit, 4, Act::Edit(at));
             act(words.relabel, 1, Act::Relabel(at));
@@ -249,30 +272,57 @@ impl World {
             fault(overlap, malice, Event::Elect(slot));
             fault(words.overlap && leaders == 2 && leads, 4, Event::Exit(slot));
             fault(words.crash && leads, malice / 5 + 1, Event::Crash(slot));
-            fault(words.pause && leads && !process.paused, malice / 2 + 1, Event::Pause(slot));
+            fault(
+                words.pause && leads && !process.paused,
+                malice / 2 + 1,
+                Event::Pause(slot),
+            );
             let behind = process.cursor < self.api.log.len();
-            fault(words.relist && behind && !process.paused, malice / 2 + 1, Event::List(slot));
+            fault(
+                words.relist && behind && !process.paused,
+                malice / 2 + 1,
+                Event::List(slot),
+            );
         }
         for (at, machine) in self.cloud.machines.iter().enumerate() {
-            fault(words.vanish && machine.alive, malice / 2 + 1, Event::Vanish(at));
+            fault(
+                words.vanish && machine.alive,
+                malice / 2 + 1,
+                Event::Vanish(at),
+            );
         }
-        fault(words.quota && !self.cloud.quota_used_up, 2, Event::QuotaUsedUp);
+        fault(
+            words.quota && !self.cloud.quota_used_up,
+            2,
+            Event::QuotaUsedUp,
+        );
         fault(words.noconfig && !config_gone, 2, Event::ConfigGone);
     }
 
     fn add_time(&mut self, list: &mut Events) {
         let haste = self.swarm.haste;
-        let least = self.flights.iter().filter(|f| f.client).filter_map(|f| f.deadline).min();
+        let least = self
+            .flights
+            .iter()
+            .filter(|f| f.client)
+            .filter_map(|f| f.deadline)
+            .min();
         let may_time_out = self.swarm.words.lost && self.faults > 0;
         let bound = |to: Moment| match least {
-            Some(least) if to >= least && !may_time_out => (least - Duration::from_millis(1), Cost::Free),
+            Some(least) if to >= least && !may_time_out => {
+                (least - Duration::from_millis(1), Cost::Free)
+            }
             Some(least) if to >= least => (to, Cost::Fault),
             _ => (to, Cost::Free),
         };
         let short = self.now + Duration::from_millis(self.random.u64(1..2_000));
         let long = self.now + Duration::from_millis(self.random.u64(1_000..40_000));
         let timer = self.next_timer();
-        for (weight, to) in [(haste, Some(short)), (haste.div_ceil(3), Some(long)), (haste, timer)] {
+        for (weight, to) in [
+            (haste, Some(short)),
+            (haste.div_ceil(3), Some(long)),
+            (haste, timer),
+        ] {
             if let Some(to) = to {
                 let (to, cost) = bound(to);
                 if to > self.now {

@@ -48,7 +48,7 @@ impl Cloud {
             strangers: Vec::new(),
         };
         cloud.run();
-        if cloud.options.api_keys.is_empty() {
+        if cloud.options.api_key_file.is_none() {
             cloud.add_stranger();
         }
         cloud

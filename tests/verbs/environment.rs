@@ -28,7 +28,7 @@ fn a_vm_is_made_shown_and_removed_in_an_environment_of_ours_without_questions() 
     let all = sandbox.vmctl(&["delete", "vm", "--all"]);
     assert_eq!(all.code, Some(5), "{all:?}");
     assert!(
-        all.stderr.contains("VMC-CONFIRM") && all.stderr.contains("delete 1 VirtualMachines"),
+        all.stderr.contains("VMC-CONFIRM") && all.stderr.contains("delete 1 VirtualMachine in"),
         "{all:?}"
     );
     let gone = sandbox.succeed(&["delete", "vm", "web-1"]);

@@ -3,15 +3,25 @@
 #![cfg(test)]
 
 #[path = "../sandbox/mod.rs"]
+#[cfg(test)]
 mod sandbox;
 #[path = "../support/mod.rs"]
+#[cfg(test)]
 mod support;
 
+#[cfg(test)]
 mod create;
+#[cfg(test)]
 mod delete;
+#[cfg(test)]
 mod environment;
+#[cfg(test)]
 mod get;
+#[cfg(test)]
 mod manners;
+#[cfg(test)]
 mod restart;
+#[cfg(test)]
 mod scene;
+#[cfg(test)]
 mod wait;

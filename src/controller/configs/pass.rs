@@ -30,8 +30,10 @@ pub trait Wakes: Send + Sync + 'static {
     fn users(&self, key: &ObjectKey) -> Option<usize>;
     /// How many departed objects still need it.
     fn departed(&self, key: &ObjectKey) -> usize;
-    /// It changed: wakes every VirtualMachine that refers to it, in the low lane.
+    /// What is known of it changed: wakes every VirtualMachine that refers to it, in the low lane.
     fn wake(&self, key: &ObjectKey);
+    /// It was written anew, or its Secret was: refusals of before are worth another try.
+    fn changed(&self, key: &ObjectKey);
 }
 
 /// What a pass came to.
@@ -93,11 +95,18 @@ impl<N: Connect> ConfigReconciler<N> {
         };
         let secret = self.named_secret(key, &config).await?;
         let before = self.book.checked(key);
+        let made_of = before.as_ref().map(|checked| checked.made_of.clone());
         let result = check(&self.connect, key, &config, secret.as_ref(), before).await;
         let shown = result
             .as_ref()
             .map(|c| c.config.clone())
             .map_err(Clone::clone);
+        if result
+            .as_ref()
+            .is_ok_and(|checked| made_of.as_ref() != Some(&checked.made_of))
+        {
+            self.wakes.changed(key);
+        }
         if self
             .book
             .settle(key, config.metadata.uid.as_deref(), result)
