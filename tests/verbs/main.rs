@@ -1,5 +1,6 @@
 //! The resource verbs of vmctl against a real API server. In the operator's place the tests write the status, so that
 //! every outcome can be shown; `environment` has the real operator.
+#![cfg(test)]
 
 #[path = "../sandbox/mod.rs"]
 #[cfg(test)]
