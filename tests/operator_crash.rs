@@ -1,5 +1,6 @@
 //! Exactly once: the operator dies by SIGKILL at every gap between two effects, and still each object gets one VM and
 //! leaves none behind. Needs the feature `failpoints`; without it every test here fails.
+#![cfg(test)]
 
 mod e2e;
 mod support;

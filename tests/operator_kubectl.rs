@@ -1,4 +1,5 @@
 //! The operator as a user with nothing but kubectl meets it.
+#![cfg(test)]
 
 mod e2e;
 mod support;

@@ -1,17 +1,19 @@
 //! Calls to the API server: each has a time limit, and each failure an exit code, an id and a fix.
 
+mod error;
+
 use std::time::Duration;
 
 use futures::AsyncBufReadExt;
 use futures::stream::{BoxStream, StreamExt};
 use kube::api::{DeleteParams, GetParams, ListParams, PostParams, Preconditions, WatchParams};
 use kube::core::Request;
-use kube::core::response::Status;
 use serde_json::Value;
 
 use super::Cluster;
 use super::kind::Kind;
-use crate::hint::{Exit, Failure, chain};
+use crate::hint::{Failure, chain};
+pub(crate) use error::Error;
 
 /// A call that takes longer has failed.
 const CALL: Duration = Duration::from_secs(15);
@@ -40,41 +42,6 @@ pub(crate) struct Filter {
     pub(crate) name: Option<String>,
 }
 
-/// A call did not do what it should.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum Error {
-    /// The API server refused.
-    #[error("cannot {what}: {}", words(status))]
-    Refused {
-        /// What was tried.
-        what: String,
-        /// The answer.
-        status: Box<Status>,
-    },
-    /// No answer in time.
-    #[error("cannot {what}: no answer within {} s", CALL.as_secs())]
-    Silent {
-        /// What was tried.
-        what: String,
-    },
-    /// No connection, or it broke.
-    #[error("cannot {what}: {}", chain(source))]
-    Broken {
-        /// What was tried.
-        what: String,
-        /// Why not.
-        source: Box<kube::Error>,
-    },
-    /// The answer is not what was asked for.
-    #[error("cannot {what}: the answer cannot be understood: {why}")]
-    Odd {
-        /// What was tried.
-        what: String,
-        /// What is odd.
-        why: String,
-    },
-}
-
 /// A collection at the API server.
 #[derive(Clone)]
 pub(crate) struct Collection {
@@ -88,116 +55,6 @@ pub(crate) struct Collection {
 
 /// The lines of a watch, each an event.
 pub(crate) type Lines = BoxStream<'static, std::io::Result<String>>;
-
-impl Error {
-    /// The code of a refusal.
-    pub(crate) fn code(&self) -> Option<u16> {
-        match self {
-            Self::Refused { status, .. } => Some(status.code),
-            Self::Silent { .. } | Self::Broken { .. } | Self::Odd { .. } => None,
-        }
-    }
-
-    /// Whether the object is not there: the kind is known, its name is not.
-    pub(crate) fn is_absent(&self, kind: Kind) -> bool {
-        match self {
-            Self::Refused { status, .. } => status.code == 404 && names(status, kind.plural()),
-            Self::Silent { .. } | Self::Broken { .. } | Self::Odd { .. } => false,
-        }
-    }
-
-    /// Whether an object of that name is there already.
-    pub(crate) fn is_taken(&self) -> bool {
-        match self {
-            Self::Refused { status, .. } => status.code == 409 && status.reason == "AlreadyExists",
-            Self::Silent { .. } | Self::Broken { .. } | Self::Odd { .. } => false,
-        }
-    }
-
-    /// As a failure of a command.
-    pub(crate) fn into_failure(self, cluster: &Cluster) -> Failure {
-        let (exit, id) = self.outcome();
-        let fix = match id {
-            "VMC-NO-KIND" if cluster.ours => cluster.vmctl("up"),
-            "VMC-NO-KIND" => cluster.kubectl("apply -f config/crd/"),
-            "VMC-NO-NAMESPACE" => {
-                "choose another one with -n, or make it: kubectl create namespace NAME".to_owned()
-            }
-            "VMC-NOT-FOUND" => format!("see what there is: {}", cluster.vmctl(self.list_command())),
-            "VMC-EXISTS" => "choose another name, or add --if-absent".to_owned(),
-            "VMC-CONFLICT" => {
-                "it was changed by somebody else: run the same command again".to_owned()
-            }
-            "VMC-FORBIDDEN" => cluster.kubectl("auth can-i --list"),
-            "VMC-UNAUTHORIZED" => "renew the credentials in the kubeconfig".to_owned(),
-            "VMC-INVALID" => "correct what the message names and run the command again".to_owned(),
-            "VMC-API" if cluster.ours => {
-                "see what of the environment runs: vmctl status".to_owned()
-            }
-            "VMC-API" => format!("check that {} can be reached", cluster.server),
-            _other => "run the same command again; if it stays, report it with this id".to_owned(),
-        };
-        Failure::new(exit, id, format!("{self} ({})", cluster.label)).fix(fix)
-    }
-
-    fn list_command(&self) -> &'static str {
-        match self {
-            Self::Refused { status, .. } if names(status, Kind::ProviderConfig.plural()) => {
-                "get pcfg"
-            }
-            Self::Refused { .. } | Self::Silent { .. } | Self::Broken { .. } | Self::Odd { .. } => {
-                "get vm"
-            }
-        }
-    }
-
-    /// How a command exits for it, and its id.
-    pub(crate) fn outcome(&self) -> (Exit, &'static str) {
-        match self {
-            Self::Silent { .. } => (Exit::Unreachable, "VMC-API"),
-            Self::Odd { .. } => (Exit::Failure, "VMC-ANSWER"),
-            Self::Broken { source, .. } => match source.as_ref() {
-                kube::Error::Auth(_) => (Exit::Failure, "VMC-UNAUTHORIZED"),
-                kube::Error::SerdeError(_) | kube::Error::FromUtf8(_) => {
-                    (Exit::Failure, "VMC-ANSWER")
-                }
-                _transport => (Exit::Unreachable, "VMC-API"),
-            },
-            Self::Refused { status, .. } => match status.code {
-                401 => (Exit::Failure, "VMC-UNAUTHORIZED"),
-                403 => (Exit::Failure, "VMC-FORBIDDEN"),
-                404 if names(status, "namespaces") => (Exit::NotFound, "VMC-NO-NAMESPACE"),
-                404 if status
-                    .details
-                    .as_ref()
-                    .is_some_and(|details| !details.name.is_empty()) =>
-                {
-                    (Exit::NotFound, "VMC-NOT-FOUND")
-                }
-                404 => (Exit::Environment, "VMC-NO-KIND"),
-                409 if self.is_taken() => (Exit::Conflict, "VMC-EXISTS"),
-                409 => (Exit::Conflict, "VMC-CONFLICT"),
-                400 | 422 => (Exit::Failure, "VMC-INVALID"),
-                429 | 502..=504 => (Exit::Unreachable, "VMC-API"),
-                _other => (Exit::Failure, "VMC-REFUSED"),
-            },
-        }
-    }
-}
-
-/// What the server says, in a line.
-fn words(status: &Status) -> String {
-    if status.message.is_empty() {
-        format!("the API server answers {} {}", status.code, status.reason)
-    } else {
-        status.message.trim().to_owned()
-    }
-}
-
-fn names(status: &Status, plural: &str) -> bool {
-    let details = status.details.as_ref();
-    details.is_some_and(|details| details.kind == plural && !details.name.is_empty())
-}
 
 impl Collection {
     /// A collection in the cluster's namespace.
@@ -229,7 +86,10 @@ impl Collection {
     /// # Errors
     /// They cannot be read.
     pub(crate) async fn list(&self, filter: &Filter, form: Form) -> Result<Value, Error> {
-        let what = format!("list {}s", self.kind.kind());
+        let mut what = format!("list {}s", self.kind.kind());
+        if let Some(labels) = &filter.labels {
+            what = format!("{what} with labels {labels:?}");
+        }
         let mut params = ListParams {
             label_selector: filter.labels.clone(),
             field_selector: filter.field(),

@@ -2,7 +2,7 @@
 //! connection and a restarted API server. It ends only where going on is hopeless, and then says why.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures::StreamExt;
 use serde_json::Value;
@@ -61,9 +61,11 @@ pub(crate) struct Follow {
     lines: Option<Lines>,
     /// Whether everything was told once.
     begun: bool,
-    /// Since when nothing works.
-    cut: Option<Instant>,
+    /// Whether nothing works at the moment.
+    cut: bool,
     pause: Duration,
+    /// Time spent on nothing but refusals.
+    refused: Duration,
 }
 
 impl Follow {
@@ -78,14 +80,15 @@ impl Follow {
             version: None,
             lines: None,
             begun: false,
-            cut: None,
+            cut: false,
             pause: PAUSES.0,
+            refused: Duration::ZERO,
         }
     }
 
     /// Whether the connection is lost at the moment.
     pub(crate) fn is_cut(&self) -> bool {
-        self.cut.is_some()
+        self.cut
     }
 
     /// The next change. Dropping the future may lose the call that is under way, not a change.
@@ -131,7 +134,8 @@ impl Follow {
     }
 
     fn works(&mut self) {
-        if self.cut.take().is_some() {
+        self.refused = Duration::ZERO;
+        if std::mem::take(&mut self.cut) {
             self.changes.push_back(Change::Back);
         }
     }
@@ -143,20 +147,26 @@ impl Follow {
         }
         if error.code() == Some(410) {
             self.version = None;
+            clock::sleep(PAUSES.0).await;
             return Ok(());
         }
-        let since = *self.cut.get_or_insert_with(|| {
-            self.changes.push_back(Change::Cut(error.to_string()));
+        if !self.cut {
+            self.cut = true;
             self.pause = PAUSES.0;
-            clock::now()
-        });
-        if matches!(error.code(), Some(401 | 403 | 404)) && since.elapsed() > PATIENCE {
-            return Err(self.collection.failed(error));
+            self.changes.push_back(Change::Cut(error.to_string()));
+            return Ok(());
         }
-        if self.changes.is_empty() {
-            clock::sleep(self.pause).await;
-            self.pause = PAUSES.1.min(self.pause * 2);
+        // An API server that starts may refuse what it will grant.
+        if matches!(error.code(), Some(401 | 403 | 404)) {
+            if self.refused > PATIENCE {
+                return Err(self.collection.failed(error));
+            }
+            self.refused += self.pause;
+        } else {
+            self.refused = Duration::ZERO;
         }
+        clock::sleep(self.pause).await;
+        self.pause = PAUSES.1.min(self.pause * 2);
         Ok(())
     }
 
@@ -259,10 +269,13 @@ impl Follow {
     }
 }
 
-/// The items of a list or of a table.
+/// The items of a list or of a table; an object that is neither is the one item.
 pub(crate) fn items(mut list: Value, form: Form) -> Vec<Item> {
     let is_table = form == Form::Table && list["kind"] == "Table";
     let part = if is_table { "rows" } else { "items" };
+    if list.get(part).is_none() && list["metadata"]["name"].is_string() {
+        return vec![bare(list)];
+    }
     let Value::Array(list) = taken(&mut list, part) else {
         return Vec::new();
     };

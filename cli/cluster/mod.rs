@@ -1,6 +1,8 @@
 //! The cluster that a verb works on, and the objects in it.
 
 pub(crate) mod call;
+#[cfg(test)]
+pub(crate) mod fake;
 pub(crate) mod follow;
 pub(crate) mod kind;
 pub(crate) mod object;

@@ -11,7 +11,7 @@ use crate::output::Talk;
 ///
 /// # Errors
 /// [`Exit::Conflict`]: refused.
-pub(crate) fn may_change(cluster: &Cluster, yes: bool) -> Result<(), Failure> {
+pub(crate) async fn may_change(cluster: &Cluster, yes: bool) -> Result<(), Failure> {
     if cluster.ours {
         return Ok(());
     }
@@ -27,23 +27,27 @@ pub(crate) fn may_change(cluster: &Cluster, yes: bool) -> Result<(), Failure> {
         "{} at {} is no environment of vmctl; type yes to work on it all the same:",
         cluster.label, cluster.server
     );
-    ask(&question, "yes")
+    ask(&question, "yes").await
 }
 
 /// Asks on the terminal; only the exact answer lets the command go on.
 ///
 /// # Errors
 /// [`Exit::Conflict`]: another answer, or nobody to ask.
-pub(crate) fn ask(question: &str, answer: &str) -> Result<(), Failure> {
+pub(crate) async fn ask(question: &str, answer: &str) -> Result<(), Failure> {
     let refused = |cause: String| Failure::new(Exit::Conflict, "VMC-CONFIRM", cause);
     if !std::io::stdin().is_terminal() {
         let cause = format!("nobody can be asked: {question}");
         return Err(refused(cause).fix("add --yes if that is what you want"));
     }
     Talk::new(false).line(question);
-    let mut typed = String::new();
-    let _ = std::io::stdin().lock().read_line(&mut typed);
-    if typed.trim() == answer {
+    // Not on our one thread, which must notice Ctrl-C meanwhile.
+    let typed = tokio::task::spawn_blocking(|| {
+        let mut typed = String::new();
+        let read = std::io::stdin().lock().read_line(&mut typed);
+        read.map(|_| typed).unwrap_or_default()
+    });
+    if typed.await.unwrap_or_default().trim() == answer {
         return Ok(());
     }
     Err(refused("not confirmed, nothing was changed".to_owned())

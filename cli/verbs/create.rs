@@ -1,23 +1,22 @@
 //! `vmctl create vm`: makes a VirtualMachine, waits for it phase by phase, and exits by outcome.
 
+mod ready;
+
 use serde_json::{Value, json};
-use vmoperator::api::condition::ConditionType;
 use vmoperator::api::{DEFAULT_PROVIDER, GROUP, VERSION};
 use vmoperator::domain::Quantity;
 
-use super::advice::advice;
 use super::confirm;
 use super::duration::Limit;
 use super::interrupt::interruptible;
-use super::progress::Progress;
-use crate::cluster::call::{Collection, Filter, Form};
-use crate::cluster::follow::{Change, Follow};
+use crate::cluster::call::{Collection, Error, Form};
 use crate::cluster::kind::{Kind, Named};
 use crate::cluster::object::{Object, reference};
 use crate::cluster::print::{self, Encoding};
 use crate::cluster::{Cluster, ClusterArgs};
 use crate::hint::{Exit, Failure};
 use crate::output;
+use ready::ready;
 
 /// How often a name that is taken and free in turn is tried.
 const ATTEMPTS: usize = 5;
@@ -99,7 +98,7 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
     }
     let cluster = args.cluster.open().await?;
     if args.dry_run.is_none() {
-        confirm::may_change(&cluster, args.yes)?;
+        confirm::may_change(&cluster, args.yes).await?;
     }
     let ended = |exit| interrupted(exit, name, &cluster);
     interruptible(create(&args, name, &cluster), ended).await
@@ -156,7 +155,7 @@ async fn made(
     Err(refusal.unwrap_or_else(|| Failure::new(Exit::Conflict, "VMC-CONFLICT", cause)))
 }
 
-fn refused(machines: &Collection, error: crate::cluster::call::Error, name: &str) -> Failure {
+fn refused(machines: &Collection, error: Error, name: &str) -> Failure {
     let cluster = &machines.cluster;
     let sent = error.code().is_none();
     let failure = machines.failed(error);
@@ -225,125 +224,6 @@ fn text(value: &Value) -> String {
     value
         .as_str()
         .map_or_else(|| value.to_string(), str::to_owned)
-}
-
-/// Waits until the object is Ready; returns it as it is then.
-async fn ready(machines: &Collection, created: &Value, limit: Limit) -> Result<Value, Failure> {
-    let mut last = created.clone();
-    let mut progress = Progress::new();
-    let name = Object(created).name();
-    let filter = Filter {
-        name: Some(name.to_owned()),
-        labels: None,
-    };
-    let mut follow = Follow::new(machines.clone(), filter, Form::Objects);
-    let waited = async {
-        loop {
-            match progress.next(&mut follow).await? {
-                Change::Present(item) => last = item.object,
-                Change::Gone(item) if Object(&item.object).uid() == Object(created).uid() => {
-                    return Err(deleted(machines, name, "was deleted by somebody else"));
-                }
-                Change::Listed if last["metadata"]["uid"] != created["metadata"]["uid"] => {
-                    return Err(deleted(
-                        machines,
-                        name,
-                        "was replaced by another one of its name",
-                    ));
-                }
-                Change::Gone(_)
-                | Change::Listed
-                | Change::Columns(_)
-                | Change::Cut(_)
-                | Change::Back => continue,
-            }
-            if let Some(outcome) = outcome(machines, created, &last, &mut progress) {
-                return outcome;
-            }
-        }
-    };
-    match tokio::time::timeout(limit.0, waited).await {
-        Ok(outcome) => outcome.map(|()| last),
-        Err(_elapsed) => {
-            progress.tell(name, &Object(&last).story());
-            drop(progress);
-            Err(timed_out(machines, &last, limit, follow.is_cut()))
-        }
-    }
-}
-
-/// Whether the wait is over, and how.
-fn outcome(
-    machines: &Collection,
-    created: &Value,
-    now: &Value,
-    progress: &mut Progress,
-) -> Option<Result<(), Failure>> {
-    let (object, name) = (Object(now), Object(created).name());
-    if object.uid() != Object(created).uid() {
-        return Some(Err(deleted(
-            machines,
-            name,
-            "was replaced by another one of its name",
-        )));
-    }
-    if object.is_deleting() {
-        progress.tell(name, &object.story());
-        return Some(Err(deleted(
-            machines,
-            name,
-            "is being deleted by somebody else",
-        )));
-    }
-    if object.holds(ConditionType::Ready).is_some() {
-        progress.done(name, &format!("Ready{}", object.whereabouts()));
-        return Some(Ok(()));
-    }
-    progress.tell(name, &object.story());
-    let stalled = object.holds(ConditionType::Stalled)?;
-    let cause = format!(
-        "VirtualMachine {name} does not become Ready: {}",
-        stalled.in_words()
-    );
-    Some(Err(Failure::new(Exit::Failure, "VMC-STALLED", cause)
-        .fix(advice(stalled.reason, name, &machines.cluster))))
-}
-
-fn deleted(machines: &Collection, name: &str, what: &str) -> Failure {
-    let again = machines.cluster.vmctl("get vm");
-    Failure::new(
-        Exit::NotFound,
-        "VMC-DELETED",
-        format!("VirtualMachine {name} {what}"),
-    )
-    .fix(format!("see what there is: {again}"))
-}
-
-fn timed_out(machines: &Collection, last: &Value, limit: Limit, cut: bool) -> Failure {
-    let (cluster, object) = (&machines.cluster, Object(last));
-    let name = object.name();
-    let watch = cluster.vmctl(&format!("wait vm {name} --for condition=Ready"));
-    if cut {
-        let cause = format!(
-            "the API server has not answered for a while, {limit} are over ({})",
-            cluster.label
-        );
-        return Failure::new(Exit::Unreachable, "VMC-API", cause)
-            .fix(format!("once it answers again, go on waiting: {watch}"));
-    }
-    let cause = format!(
-        "VirtualMachine {name} is not Ready after {limit}: {}",
-        object.story()
-    );
-    let fix = if object.condition(ConditionType::Ready.as_str()).is_none() && cluster.ours {
-        format!(
-            "see whether the operator runs: {}; go on waiting: {watch}",
-            "vmctl status"
-        )
-    } else {
-        format!("it goes on being made; go on waiting: {watch}")
-    };
-    Failure::new(Exit::NotReady, "VMC-TIMEOUT", cause).fix(fix)
 }
 
 fn interrupted(exit: Exit, name: &str, cluster: &Cluster) -> Failure {

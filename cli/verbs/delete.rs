@@ -1,22 +1,19 @@
 //! `vmctl delete vm`: deletes and waits until each is gone, telling what it waits for.
 
-use std::collections::BTreeMap;
+mod going;
 
 use serde_json::Value;
-use vmoperator::api::condition::ConditionType;
 
-use super::advice::advice;
 use super::confirm;
 use super::duration::Limit;
 use super::interrupt::interruptible;
-use super::progress::Progress;
 use crate::cluster::call::{Collection, Filter, Form, taken};
-use crate::cluster::follow::{Change, Follow, Item};
 use crate::cluster::kind::{Kind, Named};
 use crate::cluster::object::Object;
 use crate::cluster::{Cluster, ClusterArgs};
 use crate::hint::{Exit, Failure};
 use crate::output::{self, Talk};
+use going::Going;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -71,14 +68,14 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
         return Err(Failure::new(Exit::Usage, "VMC-USAGE", cause).fix("vmctl delete vm NAME"));
     }
     let cluster = args.cluster.open().await?;
-    confirm::may_change(&cluster, args.yes)?;
+    confirm::may_change(&cluster, args.yes).await?;
     let machines = Collection::new(&cluster, Kind::VirtualMachine);
     let ended = |exit| {
         let see = cluster.vmctl("get vm");
         Failure::new(
             exit,
             "VMC-INTERRUPTED",
-            "interrupted; what is being deleted goes on being deleted",
+            "interrupted; a deletion that was asked for goes on",
         )
         .fix(format!("see what is left: {see}"))
     };
@@ -92,12 +89,12 @@ async fn delete(args: &Args, names: &[String], machines: &Collection) -> Result<
     } else {
         these(args, names, machines, &mut problems).await?
     };
-    let mut going = BTreeMap::new();
+    let mut going = Vec::new();
     for object in found {
         let (name, uid) = (Object(&object).name(), Object(&object).uid());
         match machines.delete(name, uid).await {
             Ok(_) => {
-                going.insert(uid.to_owned(), name.to_owned());
+                going.push((uid.to_owned(), name.to_owned()));
             }
             // Somebody else was faster.
             Err(error) if error.is_absent(Kind::VirtualMachine) => told(machines, name, "deleted")?,
@@ -105,16 +102,10 @@ async fn delete(args: &Args, names: &[String], machines: &Collection) -> Result<
         }
     }
     if args.wait {
-        Going {
-            machines,
-            open: going,
-            last: BTreeMap::new(),
-        }
-        .wait(args.timeout)
-        .await
-        .unwrap_or_else(|failure| problems.add(failure));
+        let waited = Going::new(machines, going).wait(args.timeout).await;
+        waited.unwrap_or_else(|failure| problems.add(failure));
     } else {
-        for name in going.values() {
+        for (_uid, name) in &going {
             told(machines, name, "is being deleted")?;
         }
     }
@@ -161,15 +152,17 @@ async fn all(args: &Args, machines: &Collection) -> Result<Vec<Value>, Failure> 
         ));
     } else if args.all && !args.yes {
         let count = found.len();
-        confirm::ask(&question(count, &machines.cluster), &count.to_string())?;
+        confirm::ask(&question(count, &machines.cluster), &count.to_string()).await?;
     }
     Ok(found)
 }
 
 fn question(count: usize, cluster: &Cluster) -> String {
     format!(
-        "delete {count} VirtualMachines in namespace {} of {}, and their machines at the provider? type their number:",
-        cluster.namespace, cluster.label
+        "delete {count} VirtualMachine{} in namespace {} of {}, gone at the provider, too? type the number:",
+        if count == 1 { "" } else { "s" },
+        cluster.namespace,
+        cluster.label
     )
 }
 
@@ -198,114 +191,5 @@ impl Problems {
             output::failure(other);
         }
         self.first.map_or(Ok(()), Err)
-    }
-}
-
-/// Objects on their way out, by uid.
-struct Going<'a> {
-    machines: &'a Collection,
-    open: BTreeMap<String, String>,
-    /// How each was last seen, by uid.
-    last: BTreeMap<String, Value>,
-}
-
-impl Going<'_> {
-    async fn wait(mut self, limit: Limit) -> Result<(), Failure> {
-        if self.open.is_empty() {
-            return Ok(());
-        }
-        let name = (self.open.len() == 1)
-            .then(|| self.open.values().next().cloned())
-            .flatten();
-        let filter = Filter { name, labels: None };
-        let mut follow = Follow::new(self.machines.clone(), filter, Form::Objects);
-        let mut progress = Progress::new();
-        let waited =
-            tokio::time::timeout(limit.0, self.until_gone(&mut follow, &mut progress)).await;
-        drop(progress);
-        waited.unwrap_or_else(|_elapsed| Err(self.timed_out(limit, follow.is_cut())))
-    }
-
-    async fn until_gone(
-        &mut self,
-        follow: &mut Follow,
-        progress: &mut Progress,
-    ) -> Result<(), Failure> {
-        let mut seen = Vec::new();
-        let mut first = true;
-        while !self.open.is_empty() {
-            match progress.next(follow).await? {
-                Change::Present(item) => {
-                    seen.push(Object(&item.object).uid().to_owned());
-                    self.present(item, progress);
-                }
-                Change::Gone(item) => self.gone(Object(&item.object).uid(), progress)?,
-                // Those that the first list lacks were gone before we looked.
-                Change::Listed if first => {
-                    first = false;
-                    let open: Vec<String> = self.open.keys().cloned().collect();
-                    for uid in open.iter().filter(|uid| !seen.contains(uid)) {
-                        self.gone(uid, progress)?;
-                    }
-                }
-                Change::Listed | Change::Columns(_) | Change::Cut(_) | Change::Back => {}
-            }
-        }
-        Ok(())
-    }
-
-    fn present(&mut self, item: Item, progress: &mut Progress) {
-        let object = Object(&item.object);
-        if let Some(name) = self.open.get(object.uid()) {
-            progress.tell(name, &object.story());
-            self.last.insert(object.uid().to_owned(), item.object);
-        }
-    }
-
-    fn gone(&mut self, uid: &str, progress: &mut Progress) -> Result<(), Failure> {
-        match self.open.remove(uid) {
-            Some(name) => {
-                progress.done(&name, "gone");
-                told(self.machines, &name, "deleted")
-            }
-            None => Ok(()),
-        }
-    }
-
-    fn timed_out(&self, limit: Limit, cut: bool) -> Failure {
-        let cluster = &self.machines.cluster;
-        let names: Vec<&str> = self.open.values().map(String::as_str).collect();
-        let again = cluster.vmctl(&format!("wait vm {} --for delete", names.join(" ")));
-        if cut {
-            let cause = format!(
-                "the API server has not answered for a while, {limit} are over ({})",
-                cluster.label
-            );
-            return Failure::new(Exit::Unreachable, "VMC-API", cause)
-                .fix(format!("wait again once it answers: {again}"));
-        }
-        let story = |(uid, name): (&String, &String)| {
-            let story = self
-                .last
-                .get(uid)
-                .map_or("not seen".to_owned(), |last| Object(last).story());
-            format!("{name}: {story}")
-        };
-        let stories: Vec<String> = self.open.iter().map(story).collect();
-        let cause = format!(
-            "not gone after {limit}, the deletion goes on: {}",
-            stories.join("; ")
-        );
-        let held = self.last.values().find_map(|last| {
-            let reason = Object(last)
-                .condition(ConditionType::Deleting.as_str())?
-                .reason;
-            Some(advice(reason, Object(last).name(), cluster))
-        });
-        let fix = match held {
-            Some(advice) if self.open.len() == 1 => format!("{advice}; go on waiting: {again}"),
-            Some(_) | None => format!("go on waiting: {again}"),
-        };
-        Failure::new(Exit::NotReady, "VMC-TIMEOUT", cause).fix(fix)
     }
 }

@@ -142,7 +142,7 @@ impl View {
         if names.is_empty() {
             let list = self.objects.list(&self.filter, self.form).await;
             let list = list.map_err(|error| self.objects.failed(error))?;
-            return self.print(list, false);
+            return self.print(vec![list], false);
         }
         let mut missing = None;
         let mut found = Vec::new();
@@ -161,29 +161,23 @@ impl View {
                 }
             }
         }
-        let single = names.len() == 1;
-        match self.form {
-            Form::Table => {
-                for table in found {
-                    self.print(table, single)?;
-                }
-            }
-            Form::Objects if !found.is_empty() => {
-                self.print(serde_json::json!({ "items": found }), single)?
-            }
-            Form::Objects => {}
+        if !found.is_empty() {
+            self.print(found, names.len() == 1)?;
         }
         missing.map_or(Ok(()), Err)
     }
 
-    /// Prints a list or a table as a whole.
-    fn print(&mut self, list: Value, single: bool) -> Result<(), Failure> {
-        self.table_columns(&list);
-        let items = items(list, self.form);
+    /// Prints lists or tables below each other as one.
+    fn print(&mut self, parts: Vec<Value>, single: bool) -> Result<(), Failure> {
+        let mut all = Vec::new();
+        for part in parts {
+            self.table_columns(&part);
+            all.append(&mut items(part, self.form));
+        }
         let Some(encoding) = self.encoding else {
-            return self.rows(&items);
+            return self.rows(&all);
         };
-        let mut objects: Vec<Value> = items.into_iter().map(|item| item.object).collect();
+        let mut objects: Vec<Value> = all.into_iter().map(|item| item.object).collect();
         if single && let Some(object) = objects.pop() {
             return print::object(object, self.named.kind, encoding);
         }

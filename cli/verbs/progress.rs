@@ -97,7 +97,7 @@ impl Progress {
             return;
         }
         if self.live {
-            let text = self.line_of_life();
+            let text = self.line_of_life("");
             let columns = rustix::termios::tcgetwinsize(std::io::stderr())
                 .map_or(COLUMNS, |size| usize::from(size.ws_col));
             let _ = write!(
@@ -107,19 +107,19 @@ impl Progress {
             );
         } else if self.spoke.elapsed() >= HEARTBEAT {
             self.spoke = clock::now();
-            let text = self.line_of_life();
+            let text = self.line_of_life("still waiting: ");
             self.talk.line(&text);
         }
     }
 
-    fn line_of_life(&self) -> String {
-        let mut text = line(self.elapsed(), "still waiting: ");
+    fn line_of_life(&self, words: &str) -> String {
+        let mut text = line(self.elapsed(), words);
         match self.told.iter().next() {
             Some((name, story)) if self.told.len() == 1 => {
                 let _ = write!(text, "{name}: {story}");
             }
             _several => {
-                let _ = write!(text, "{} objects", self.told.len());
+                let _ = write!(text, "waiting for {} objects", self.told.len());
             }
         }
         text.lines().next().unwrap_or_default().to_owned()

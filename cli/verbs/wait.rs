@@ -1,7 +1,9 @@
 //! `vmctl wait`: until a condition holds, a phase is reached, or an object is gone.
 
+mod goal;
+
 use std::collections::BTreeMap;
-use std::str::FromStr;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -15,6 +17,7 @@ use crate::cluster::kind::{Kind, Named};
 use crate::cluster::object::{Object, reference};
 use crate::hint::{Exit, Failure};
 use crate::output;
+use goal::Goal;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -25,26 +28,8 @@ Examples:
 Exits with 0 once it is so, 3 when the time is over, 4 when there is no such object. What speaks of an older
 generation of the spec does not count.";
 
-/// What is waited for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Goal {
-    /// A condition has a status.
-    Condition {
-        /// Its type.
-        kind: String,
-        /// `True`, `False` or `Unknown`.
-        status: String,
-    },
-    /// `status.phase` is this word.
-    Phase(String),
-    /// It is gone.
-    Delete,
-}
-
-/// The text is no goal.
-#[derive(Debug, thiserror::Error)]
-#[error("say what to wait for: condition=TYPE, condition=TYPE=STATUS, phase=PHASE or delete")]
-pub(crate) struct NoGoal;
+/// How long one look may take.
+const LOOK: Duration = Duration::from_secs(30);
 
 /// Options of `vmctl wait`.
 #[derive(Debug, clap::Args)]
@@ -57,63 +42,11 @@ pub(crate) struct Args {
     /// condition=TYPE[=STATUS], phase=PHASE or delete
     #[arg(long = "for", value_name = "GOAL")]
     goal: Goal,
-    /// Longest wait
+    /// Longest wait; 0 looks once
     #[arg(long, value_name = "TIME", default_value = "5m")]
     timeout: Limit,
     #[command(flatten)]
     cluster: ClusterArgs,
-}
-
-impl FromStr for Goal {
-    type Err = NoGoal;
-
-    fn from_str(text: &str) -> Result<Self, NoGoal> {
-        if text == "delete" {
-            return Ok(Self::Delete);
-        }
-        match text.split_once('=') {
-            Some(("condition", rest)) => {
-                let (kind, status) = rest.split_once('=').unwrap_or((rest, "True"));
-                let status = ["True", "False", "Unknown"]
-                    .into_iter()
-                    .find(|one| one.eq_ignore_ascii_case(status));
-                match status {
-                    Some(status) if !kind.is_empty() => Ok(Self::Condition {
-                        kind: kind.to_owned(),
-                        status: status.to_owned(),
-                    }),
-                    Some(_) | None => Err(NoGoal),
-                }
-            }
-            Some(("phase", phase)) if !phase.is_empty() => Ok(Self::Phase(phase.to_owned())),
-            Some(_) | None => Err(NoGoal),
-        }
-    }
-}
-
-impl Goal {
-    /// Whether an object that exists is as wanted.
-    fn is_met(&self, object: Object<'_>) -> bool {
-        match self {
-            Self::Delete => false,
-            Self::Phase(phase) => object.phase() == Some(phase),
-            Self::Condition { kind, status } => object
-                .condition(kind)
-                .is_some_and(|one| one.current && one.status == status),
-        }
-    }
-
-    /// How an object stands to it.
-    fn story(&self, object: Object<'_>) -> String {
-        match self {
-            Self::Condition { kind, .. } if kind != "Ready" => match object.condition(kind) {
-                Some(one) if one.current => format!("{kind}={}, {}", one.status, one.in_words()),
-                Some(_) => format!("{kind} speaks of an older generation of the spec"),
-                None => format!("there is no condition {kind}; {}", object.story()),
-            },
-            Self::Condition { .. } | Self::Phase(_) | Self::Delete => object.story(),
-        }
-    }
 }
 
 /// Waits.
@@ -129,65 +62,79 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
     }
     let cluster = args.cluster.open().await?;
     let objects = Collection::new(&cluster, named.kind);
-    let again = cluster.vmctl(&format!(
-        "wait {} {}",
-        named.kind.short(),
-        named.names.join(" ")
-    ));
+    let names = named.names.join(" ");
+    let words = format!("wait {} {names} --for {}", named.kind.short(), args.goal);
     let mut wait = Wait {
         goal: &args.goal,
         kind: named.kind,
+        once: args.timeout.0.is_zero(),
         open: named
             .names
             .iter()
             .map(|name| (name.clone(), None))
             .collect(),
         progress: Progress::new(),
+        again: cluster.vmctl(&words),
+        list: cluster.vmctl(&format!("get {}", named.kind.short())),
     };
     let filter = Filter {
         name: (named.names.len() == 1).then(|| named.names.concat()),
         labels: None,
     };
-    let mut follow = Follow::new(objects.clone(), filter, Form::Objects);
-    let waited = tokio::time::timeout(args.timeout.0, wait.run(&mut follow));
+    let mut follow = Follow::new(objects, filter, Form::Objects);
+    let again = wait.again.clone();
     let ended = |exit| {
-        Failure::new(exit, "VMC-INTERRUPTED", "interrupted; nothing was changed")
-            .fix(format!("wait again: {again}"))
+        let cause = "interrupted; nothing was changed";
+        Failure::new(exit, "VMC-INTERRUPTED", cause).fix(format!("wait again: {again}"))
     };
-    match interruptible(async { Ok(waited.await) }, ended).await? {
-        Ok(outcome) => outcome,
-        Err(_elapsed) if follow.is_cut() => {
-            let cause = format!(
-                "the API server has not answered for a while, {} are over ({})",
-                args.timeout, cluster.label
-            );
-            Err(Failure::new(Exit::Unreachable, "VMC-API", cause)
-                .fix(format!("wait again once it answers: {again}")))
-        }
-        Err(_elapsed) => {
-            let cause = format!("not so after {}: {}", args.timeout, wait.open_stories());
-            Err(Failure::new(Exit::NotReady, "VMC-TIMEOUT", cause)
-                .fix(format!("wait longer: add --timeout to {again}")))
-        }
-    }
+    interruptible(wait.limited(&mut follow, args.timeout), ended).await
 }
 
 /// A wait for several objects.
 struct Wait<'a> {
     goal: &'a Goal,
     kind: Kind,
+    /// Look, do not wait.
+    once: bool,
     /// What is not as wanted yet, and how it was last seen.
     open: BTreeMap<String, Option<Value>>,
     progress: Progress,
+    /// The command that waits again.
+    again: String,
+    /// The command that lists what there is.
+    list: String,
 }
 
 impl Wait<'_> {
+    /// Waits for no longer than the limit; where that is 0, for one look.
+    async fn limited(&mut self, follow: &mut Follow, limit: Limit) -> Result<(), Failure> {
+        let time = if self.once { LOOK } else { limit.0 };
+        let waited = tokio::time::timeout(time, self.run(follow)).await;
+        waited.unwrap_or_else(|_elapsed| Err(self.timed_out(limit, follow.is_cut())))
+    }
+
+    fn timed_out(&self, limit: Limit, cut: bool) -> Failure {
+        if cut {
+            let cause = format!("the API server has not answered for a while, {limit} are over");
+            return Failure::new(Exit::Unreachable, "VMC-API", cause)
+                .fix(format!("wait again once it answers: {}", self.again));
+        }
+        let cause = format!("not so after {limit}: {}", self.open_stories());
+        Failure::new(Exit::NotReady, "VMC-TIMEOUT", cause)
+            .fix(format!("wait longer: {} --timeout 1h", self.again))
+    }
+
     async fn run(&mut self, follow: &mut Follow) -> Result<(), Failure> {
         while !self.open.is_empty() {
             match self.progress.next(follow).await? {
                 Change::Present(item) => self.present(item)?,
                 Change::Gone(item) => self.gone(&item)?,
-                Change::Listed => self.listed()?,
+                Change::Listed => {
+                    self.listed()?;
+                    if self.once && !self.open.is_empty() {
+                        return Err(self.timed_out(Limit(Duration::ZERO), false));
+                    }
+                }
                 Change::Columns(_) | Change::Cut(_) | Change::Back => {}
             }
         }
@@ -206,11 +153,7 @@ impl Wait<'_> {
             .is_some_and(|seen| Object(seen).uid() != object.uid());
         if replaced || self.goal.is_met(object) {
             return if replaced && *self.goal != Goal::Delete {
-                Err(missing(
-                    self.kind,
-                    &name,
-                    "was replaced by another one of its name",
-                ))
+                Err(self.missing(&name, "was replaced by another one of its name"))
             } else {
                 self.met(&name)
             };
@@ -228,7 +171,7 @@ impl Wait<'_> {
         match self.goal {
             Goal::Delete => self.met(name),
             Goal::Condition { .. } | Goal::Phase(_) => {
-                Err(missing(self.kind, name, "was deleted meanwhile"))
+                Err(self.missing(name, "was deleted meanwhile"))
             }
         }
     }
@@ -241,7 +184,7 @@ impl Wait<'_> {
             match self.goal {
                 Goal::Delete => self.met(&name)?,
                 Goal::Condition { .. } | Goal::Phase(_) => {
-                    return Err(missing(self.kind, &name, "does not exist"));
+                    return Err(self.missing(&name, "does not exist"));
                 }
             }
         }
@@ -261,44 +204,10 @@ impl Wait<'_> {
         };
         self.open.iter().map(story).collect::<Vec<_>>().join("; ")
     }
-}
 
-fn missing(kind: Kind, name: &str, what: &str) -> Failure {
-    let cause = format!("{} {name} {what}", kind.kind());
-    Failure::new(Exit::NotFound, "VMC-NOT-FOUND", cause)
-        .fix(format!("see what there is: vmctl get {}", kind.short()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn goals_are_read_as_kubectl_reads_them_and_nothing_else_is_one() {
-        let ready = |status: &str| Goal::Condition {
-            kind: "Ready".to_owned(),
-            status: status.to_owned(),
-        };
-        assert_eq!("condition=Ready".parse::<Goal>().unwrap(), ready("True"));
-        assert_eq!(
-            "condition=Ready=false".parse::<Goal>().unwrap(),
-            ready("False")
-        );
-        assert_eq!(
-            "phase=Running".parse::<Goal>().unwrap(),
-            Goal::Phase("Running".to_owned())
-        );
-        assert_eq!("delete".parse::<Goal>().unwrap(), Goal::Delete);
-        for text in [
-            "",
-            "Ready",
-            "condition=",
-            "condition=Ready=maybe",
-            "phase=",
-            "delete=now",
-            "jsonpath=x",
-        ] {
-            assert!(text.parse::<Goal>().is_err(), "{text}");
-        }
+    fn missing(&self, name: &str, what: &str) -> Failure {
+        let cause = format!("{} {name} {what}", self.kind.kind());
+        Failure::new(Exit::NotFound, "VMC-NOT-FOUND", cause)
+            .fix(format!("see what there is: {}", self.list))
     }
 }

@@ -187,6 +187,7 @@ impl Listener<ProviderConfig> for ConfigListener {
                     configs.queue.add(ConfigTarget::Secret(key), Lane::High);
                 }
             }
+            Event::ListingAgain => {}
             Event::Listed => configs.book.listed(),
         }
     }

@@ -85,7 +85,10 @@ fn looks_around_another(world: &World, event: &Event) -> u32 {
     let looked = world.first_look();
     let flying = world.flights.iter().find(|f| f.creates().is_some());
     match event {
-        Event::User(Act::Delete(_)) => 50,
+        Event::User(Act::Delete(_)) => {
+            let mut objects = world.api.objects.values();
+            50 * u32::from(objects.any(|o| o.view.object.finalizer))
+        }
         Event::Take(slot) => u32::from(!world.is_behind(*slot)),
         Event::Elect(_) if world.leaders().count() == 1 => {
             let late = looked.is_some_and(|at| world.now >= at + Duration::from_secs(6));
@@ -103,20 +106,34 @@ fn looks_around_another(world: &World, event: &Event) -> u32 {
     }
 }
 
-/// A removal of the finalizer that is under way meets a create that is slow.
+/// A leader dies with the removal of its finalizer under way, which meets the create of the next one; that dies too.
 fn removal_meets_create(world: &World, event: &Event) -> u32 {
-    let Event::Network(at, fate) = event else {
-        return 1;
-    };
     if !world.storm {
         return 1;
     }
-    let flight = &world.flights[*at];
-    let flying = world.flights.iter().any(|f| f.creates().is_some());
-    match fate {
-        Fate::Arrive if flight.creates().is_some() => u32::from(world.api.objects.is_empty()),
-        Fate::Arrive if flight.removes_finalizer() => 20 * u32::from(flying),
-        Fate::GiveUp if flight.removes_finalizer() => 10,
+    let creating = world.flights.iter().any(|f| f.creates().is_some());
+    let removing = world
+        .flights
+        .iter()
+        .any(|f| f.is_sent() && f.removes_finalizer());
+    let mut objects = world.api.objects.values();
+    let gone = world.api.objects.is_empty();
+    match event {
+        Event::User(Act::Delete(_)) => 50 * u32::from(objects.any(|o| o.view.object.finalizer)),
+        Event::Take(slot) => u32::from(!world.is_behind(*slot)),
+        Event::Crash(_) => {
+            let first = removing && world.flights.iter().all(|f| f.client);
+            50 * u32::from(first || (gone && creating))
+        }
+        Event::Network(at, fate) => {
+            let flight = &world.flights[*at];
+            match fate {
+                Fate::Arrive if flight.creates().is_some() => u32::from(gone && !flight.client),
+                Fate::Arrive if flight.removes_finalizer() => 50 * u32::from(creating),
+                Fate::Die | Fate::GiveUp => 0,
+                _ => 1,
+            }
+        }
         _ => 1,
     }
 }
@@ -136,6 +153,12 @@ fn duel(swarm: &mut Swarm) {
     swarm.storm = 200;
     swarm.timeout = Duration::from_secs(20);
     swarm.lag = Duration::ZERO;
+}
+
+/// As a duel, with a network that is slow for every write.
+fn writes(swarm: &mut Swarm) {
+    duel(swarm);
+    swarm.aim = Aim::Writes;
 }
 
 /// Creates in doubt while the user edits.
@@ -207,8 +230,8 @@ pub(super) const ROWS: &[Row] = &[
         row(
             "create without our own write before",
             Bug::Inside(Planted::NoWriteBeforeCreate),
-            "delete,overlap,lost",
-            duel,
+            "delete,crash,lost",
+            writes,
         ),
         removal_meets_create,
     ),

@@ -71,9 +71,11 @@ fn a_time_limit_ends_the_wait_and_says_what_holds_it() {
     let delete = scene.start(&["delete", "vm", "web-1"]);
     delete.says("CredentialsRejected");
     delete.signal(Signal::INT);
-    delete
-        .end()
-        .failed(130, "VMC-INTERRUPTED", &["goes on being deleted"]);
+    delete.end().failed(
+        130,
+        "VMC-INTERRUPTED",
+        &["a deletion that was asked for goes on"],
+    );
     scene.release("web-1");
 }
 

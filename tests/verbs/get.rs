@@ -157,7 +157,7 @@ fn nothing_is_said_on_stderr_and_what_is_missing_is_an_error() {
         .failed(2, "VMC-USAGE", &["exclude each other"]);
     scene
         .vmctl(&["get", "vm", "-l", "===="])
-        .failed(1, "VMC-INVALID", &["selector"]);
+        .failed(1, "VMC-INVALID", &["with labels \"====\""]);
 }
 
 #[test]

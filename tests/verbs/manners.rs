@@ -103,3 +103,35 @@ fn help_begins_with_examples_that_are_understood() {
         assert!(!help.stdout.contains(later), "{later} is not built");
     }
 }
+
+#[test]
+fn the_environment_is_chosen_by_flag_then_variable_and_another_cluster_by_its_own_flags() {
+    let scene = Scene::new();
+    let get = |args: &[&str], variable: &str| {
+        run(scene
+            .bare(&[&["get", "vm"], args].concat())
+            .env("VMCTL_ENV", variable))
+    };
+    get(&[], "").failed(
+        4,
+        "VMC-NO-ENVIRONMENT",
+        &["environment dev", "vmctl up --env dev"],
+    );
+    get(&[], "other").failed(4, "VMC-NO-ENVIRONMENT", &["environment other"]);
+    get(&["--env", "mine"], "other").failed(4, "VMC-NO-ENVIRONMENT", &["environment mine"]);
+    get(&[], "Not A Name").failed(2, "VMC-NAME", &["VMCTL_ENV=Not A Name"]);
+    get(&["-n", "No/Name"], "other").failed(2, "VMC-NAME", &["-n"]);
+    let file = scene.plane.kubeconfig.to_str().unwrap();
+    let place = ["--kubeconfig", file, "-n", &scene.namespace];
+    assert_eq!(
+        get(&place, "other").code,
+        Some(0),
+        "reading needs no context and no confirmation"
+    );
+    assert_eq!(
+        get(&["--env", "mine", "--kubeconfig", file], "").code,
+        Some(2)
+    );
+    get(&["--kubeconfig", "/no/such/file"], "").failed(6, "VMC-KUBECONFIG", &["/no/such/file"]);
+    get(&["--kubeconfig", file, "--context", "nope"], "").failed(6, "VMC-KUBECONFIG", &["nope"]);
+}

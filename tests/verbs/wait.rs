@@ -33,6 +33,12 @@ fn a_condition_of_an_older_generation_does_not_count() {
             &["the operator has not looked at the change yet"],
         );
     }
+    let once = scene.vmctl(&["wait", "vm", "a", "--for=condition=Ready", "--timeout=0"]);
+    once.failed(
+        3,
+        "VMC-TIMEOUT",
+        &["not so after 0s", "vmctl wait vm a --for condition=Ready"],
+    );
     let wait = scene.start(&["wait", "vm", "a", "--for", "condition=Ready"]);
     wait.says("has not looked at the change");
     scene.status("a", &running(2));

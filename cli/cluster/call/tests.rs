@@ -1,7 +1,81 @@
-use kube::core::response::StatusDetails;
+use kube::core::response::{Status, StatusDetails};
 use serde_json::json;
 
 use super::*;
+use crate::hint::Exit;
+
+/// Code, reason, kind and name of an answer, and what a command makes of it.
+const ANSWERS: [(u16, &str, &str, &str, Exit, &str); 13] = [
+    (
+        401,
+        "Unauthorized",
+        "",
+        "",
+        Exit::Failure,
+        "VMC-UNAUTHORIZED",
+    ),
+    (
+        403,
+        "Forbidden",
+        "virtualmachines",
+        "a",
+        Exit::Failure,
+        "VMC-FORBIDDEN",
+    ),
+    (
+        404,
+        "NotFound",
+        "virtualmachines",
+        "a",
+        Exit::NotFound,
+        "VMC-NOT-FOUND",
+    ),
+    (
+        404,
+        "NotFound",
+        "namespaces",
+        "a",
+        Exit::NotFound,
+        "VMC-NO-NAMESPACE",
+    ),
+    (404, "NotFound", "", "", Exit::Environment, "VMC-NO-KIND"),
+    (
+        409,
+        "AlreadyExists",
+        "virtualmachines",
+        "a",
+        Exit::Conflict,
+        "VMC-EXISTS",
+    ),
+    (
+        409,
+        "Conflict",
+        "virtualmachines",
+        "a",
+        Exit::Conflict,
+        "VMC-CONFLICT",
+    ),
+    (400, "BadRequest", "", "", Exit::Failure, "VMC-INVALID"),
+    (
+        422,
+        "Invalid",
+        "virtualmachines",
+        "a",
+        Exit::Failure,
+        "VMC-INVALID",
+    ),
+    (429, "TooManyRequests", "", "", Exit::Unreachable, "VMC-API"),
+    (500, "InternalError", "", "", Exit::Failure, "VMC-REFUSED"),
+    (
+        503,
+        "ServiceUnavailable",
+        "",
+        "",
+        Exit::Unreachable,
+        "VMC-API",
+    ),
+    (504, "Timeout", "", "", Exit::Unreachable, "VMC-API"),
+];
 
 fn refused(code: u16, reason: &str, kind: &str, name: &str) -> Error {
     let details = StatusDetails {
@@ -21,77 +95,7 @@ fn refused(code: u16, reason: &str, kind: &str, name: &str) -> Error {
 
 #[test]
 fn every_answer_has_its_exit_code_and_id() {
-    for (code, reason, kind, name, exit, id) in [
-        (
-            401,
-            "Unauthorized",
-            "",
-            "",
-            Exit::Failure,
-            "VMC-UNAUTHORIZED",
-        ),
-        (
-            403,
-            "Forbidden",
-            "virtualmachines",
-            "a",
-            Exit::Failure,
-            "VMC-FORBIDDEN",
-        ),
-        (
-            404,
-            "NotFound",
-            "virtualmachines",
-            "a",
-            Exit::NotFound,
-            "VMC-NOT-FOUND",
-        ),
-        (
-            404,
-            "NotFound",
-            "namespaces",
-            "a",
-            Exit::NotFound,
-            "VMC-NO-NAMESPACE",
-        ),
-        (404, "NotFound", "", "", Exit::Environment, "VMC-NO-KIND"),
-        (
-            409,
-            "AlreadyExists",
-            "virtualmachines",
-            "a",
-            Exit::Conflict,
-            "VMC-EXISTS",
-        ),
-        (
-            409,
-            "Conflict",
-            "virtualmachines",
-            "a",
-            Exit::Conflict,
-            "VMC-CONFLICT",
-        ),
-        (400, "BadRequest", "", "", Exit::Failure, "VMC-INVALID"),
-        (
-            422,
-            "Invalid",
-            "virtualmachines",
-            "a",
-            Exit::Failure,
-            "VMC-INVALID",
-        ),
-        (429, "TooManyRequests", "", "", Exit::Unreachable, "VMC-API"),
-        (500, "InternalError", "", "", Exit::Failure, "VMC-REFUSED"),
-        (
-            503,
-            "ServiceUnavailable",
-            "",
-            "",
-            Exit::Unreachable,
-            "VMC-API",
-        ),
-        (504, "Timeout", "", "", Exit::Unreachable, "VMC-API"),
-    ] {
+    for (code, reason, kind, name, exit, id) in ANSWERS {
         let error = refused(code, reason, kind, name);
         assert_eq!(error.outcome(), (exit, id), "{code} {reason} {kind}");
     }

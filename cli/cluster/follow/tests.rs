@@ -1,68 +1,16 @@
-use std::collections::VecDeque;
-use std::convert::Infallible;
-use std::sync::{Arc, Mutex};
-
-use axum::http::{Request, Response};
-use kube::Client;
-use kube::client::Body;
 use serde_json::json;
 
 use super::*;
-use crate::cluster::Cluster;
+use crate::cluster::fake::{Asked, cluster, list, machine, status, watch};
 use crate::cluster::kind::Kind;
 
-/// What was asked, in order.
-type Asked = Arc<Mutex<Vec<String>>>;
-
-/// A server that gives these answers, one after the other, and notes what it was asked.
 fn follow(answers: Vec<(u16, String)>) -> (Follow, Asked) {
-    let asked = Asked::default();
-    let (answers, notes) = (
-        Arc::new(Mutex::new(VecDeque::from(answers))),
-        Arc::clone(&asked),
-    );
-    let service = tower::service_fn(move |request: Request<Body>| {
-        let query = request.uri().query().unwrap_or_default().to_owned();
-        notes.lock().unwrap().push(query);
-        let answer = answers.lock().unwrap().pop_front();
-        async move {
-            let Some((code, body)) = answer else {
-                return std::future::pending().await;
-            };
-            let response = Response::builder()
-                .status(code)
-                .body(Body::from(body.into_bytes()));
-            Ok::<_, Infallible>(response.unwrap())
-        }
-    });
-    let client = Client::new(service, "default");
-    let collection = Collection::new(&Cluster::for_tests(client), Kind::VirtualMachine);
+    let (cluster, asked) = cluster(answers);
+    let collection = Collection::new(&cluster, Kind::VirtualMachine);
     (
         Follow::new(collection, Filter::default(), Form::Objects),
         asked,
     )
-}
-
-fn machine(name: &str, uid: &str, version: &str) -> Value {
-    json!({ "metadata": { "namespace": "default", "name": name, "uid": uid, "resourceVersion": version } })
-}
-
-fn list(version: &str, items: &[Value]) -> (u16, String) {
-    (
-        200,
-        json!({ "metadata": { "resourceVersion": version }, "items": items }).to_string(),
-    )
-}
-
-fn watch(events: &[(&str, Value)]) -> (u16, String) {
-    let lines = events
-        .iter()
-        .map(|(kind, object)| json!({ "type": kind, "object": object }).to_string() + "\n");
-    (200, lines.collect())
-}
-
-fn status(code: u16) -> Value {
-    json!({ "kind": "Status", "status": "Failure", "code": code, "message": "no" })
 }
 
 /// The next changes as `+name version`, `-name`, and words.
@@ -199,4 +147,29 @@ fn rows_of_a_table_become_items_and_a_server_without_tables_is_understood() {
     ] {
         let _nothing_panics = items(odd, Form::Table);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn refusals_are_borne_for_a_while_and_then_end_it_with_their_reason() {
+    let refusals = std::iter::repeat_n((403, status(403).to_string()), 30);
+    let (mut follow, asked) = follow([list("5", &[])].into_iter().chain(refusals).collect());
+    assert_eq!(told(&mut follow, 2).await, ["listed", "cut"]);
+    assert_eq!(follow.next().await.unwrap_err().id, "VMC-FORBIDDEN");
+    assert!((10..25).contains(&asked.lock().unwrap().len()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_long_outage_does_not_use_up_the_patience_with_refusals() {
+    let outage = std::iter::repeat_n((503, status(503).to_string()), 30);
+    let starting = std::iter::repeat_n((403, status(403).to_string()), 5);
+    let answers = [list("5", &[])].into_iter().chain(outage).chain(starting);
+    let (mut follow, _asked) = follow(
+        answers
+            .chain([watch(&[("ADDED", machine("a", "1", "6"))])])
+            .collect(),
+    );
+    assert_eq!(
+        told(&mut follow, 4).await,
+        ["listed", "cut", "back", "+a 6"]
+    );
 }

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::Secret;
 use serde_json::json;
 
-use super::super::cluster::ClusterError;
-use super::super::kube::KubeCluster;
-use super::super::patch;
 use super::resolve::{Connect, check};
 use super::{ConfigBook, is_protected, key_of, report};
 use crate::api::{self, ProviderConfig};
+use crate::controller::cluster::ClusterError;
+use crate::controller::kube::KubeCluster;
+use crate::controller::{AFTER_CONFLICT, patch};
 use crate::domain::{ErrorKind, ObjectKey};
 use crate::lifecycle::{Config, ConfigProblem, Requeue};
 use crate::runtime::clock::Clock;
@@ -68,9 +68,7 @@ impl<N: Connect> ConfigReconciler<N> {
         };
         result.unwrap_or_else(|error| ConfigPass {
             requeue: match error {
-                ClusterError::Conflict | ClusterError::Gone => {
-                    Requeue::After(super::super::AFTER_CONFLICT)
-                }
+                ClusterError::Conflict | ClusterError::Gone => Requeue::After(AFTER_CONFLICT),
                 ClusterError::Refused(_) | ClusterError::Unknown(_) => Requeue::Retry(None),
             },
             summary: error.to_string(),
