@@ -181,10 +181,11 @@ impl Reconcile<Target> for Machines {
         self.follow_up();
         // The watch may have told of the end before; a departed object ends without the watch.
         let departed = matches!(job.key, Target::Departed { .. });
-        if pass.action == "remove-finalizer" || departed && pass.requeue == Requeue::OnChange {
-            if let Some(tell) = self.finished.get() {
-                tell(job.key.tenant());
-            }
+        let ended = pass.action == "remove-finalizer";
+        if let Some(tell) = self.finished.get()
+            && (ended || departed && pass.requeue == Requeue::OnChange)
+        {
+            tell(job.key.tenant());
         }
         if let Some(id) = &pass.id {
             Span::current().record("id", id);
