@@ -224,7 +224,11 @@ fn a_secret_that_its_config_left_behind_in_a_crash_can_be_deleted() {
 /// Takes every rule about the spec out of the definition, as an older version of it might have had none.
 fn loosen(house: &House) {
     let schema = "/spec/versions/0/schema/openAPIV3Schema";
-    let anything = json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
+    let provider = json!({ "type": "string", "default": "default" });
+    let anything = json!({
+        "type": "object", "x-kubernetes-preserve-unknown-fields": true,
+        "properties": { "providerRef": provider },
+    });
     let patch = json!([
         { "op": "remove", "path": format!("{schema}/x-kubernetes-validations") },
         { "op": "replace", "path": format!("{schema}/properties/spec"), "value": anything },

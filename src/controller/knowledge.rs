@@ -78,6 +78,10 @@ impl Knowledge {
     /// The watch delivered a version. Gives the uid that this shows to have departed, if any.
     pub fn arrived(&self, policy: &Policy, view: View, arrival: Arrival) -> Option<Uid> {
         let mut inner = self.lock();
+        // A live read showed that it is gone, and the watch lags: what was known of it stays known.
+        if inner.departed.contains_key(&view.object.uid) {
+            return Some(inner.predecessor(policy, view));
+        }
         let key = view.object.key.clone();
         let departed = match inner.objects.get_mut(&key) {
             // The watch lags behind a live read that showed the next object of this name already.
@@ -249,9 +253,11 @@ impl Knowledge {
         }
     }
 
-    /// After a re-list or when versions went backwards, no own write stands in for the store without a live read.
+    /// Before a re-list, or when versions went backwards: no own write stands in for the store without a live read,
+    /// and nothing counts as just added any more, because versions may have been missed.
     pub fn doubt_overlays(&self) {
         for entry in self.lock().objects.values_mut() {
+            entry.memory.missed_versions();
             if let Some(overlay) = &mut entry.overlay {
                 overlay.until = Moment::START;
             }
@@ -289,8 +295,8 @@ impl Inner {
         })
     }
 
-    /// A version of an object whose successor under the same name is known already: it is gone, and nobody here saw
-    /// how, so it departed.
+    /// A version of an object of which a live read showed already that it is gone: nobody here saw how, so it
+    /// departed. Should it be there after all, the departed key's own live read finds that out.
     fn predecessor(&mut self, policy: &Policy, view: View) -> Uid {
         let last = view.object;
         let uid = last.uid.clone();

@@ -134,7 +134,7 @@ fn holds_without_looking(object: &Object, memory: &Memory, config: &Config) -> b
         || foreign_cluster
         || other_account
         || nothing_to_delete
-        || !config.capabilities.safe_create()
+        || !config.safe_create()
 }
 
 /// Whether these credentials belong to another account than the intent was written for: then absence proves

@@ -109,6 +109,11 @@ impl Memory {
         self.sign |= object.shows_intent();
     }
 
+    /// Versions may have been missed: nobody can say any more that none but ours came since it was added.
+    pub fn missed_versions(&mut self) {
+        self.born = false;
+    }
+
     fn forget_incarnation(&mut self) {
         self.first = false;
         self.in_doubt = false;

@@ -276,10 +276,8 @@ impl Listener<VirtualMachine> for MachineListener {
                 self.follow(reconciler.vanished(&object.key(), &uid));
                 self.configs.user_went(&view);
             }
-            Event::Listed => {
-                reconciler.knowledge().doubt_overlays();
-                self.machines.listed.store(true, Ordering::SeqCst);
-            }
+            Event::ListingAgain => reconciler.knowledge().doubt_overlays(),
+            Event::Listed => self.machines.listed.store(true, Ordering::SeqCst),
         }
     }
 

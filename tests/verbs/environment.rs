@@ -35,6 +35,28 @@ fn a_vm_is_made_shown_and_removed_in_an_environment_of_ours_without_questions() 
     assert_eq!(gone, format!("{VM} \"web-1\" deleted\n"));
     assert_eq!(sandbox.succeed(&["get", "vm", "-o=name"]), "");
 
+    let refused = sandbox.vmctl(&[
+        "create",
+        "vm",
+        "bad",
+        "--image=no such image",
+        "--cpu=2",
+        "--memory=4Gi",
+    ]);
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    for words in [
+        "VMC-STALLED",
+        "InvalidImage",
+        "vmctl kubectl edit vm bad",
+        "vmctl delete vm bad",
+    ] {
+        assert!(
+            refused.stderr.contains(words),
+            "{words} is missing: {refused:?}"
+        );
+    }
+    sandbox.succeed(&["delete", "vm/bad"]);
+
     // By its kubeconfig it is known as ours, too.
     let kubeconfig = sandbox.environment("dev").join("kubeconfig");
     let flag = ["--kubeconfig", kubeconfig.to_str().unwrap()];

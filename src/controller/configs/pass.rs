@@ -179,6 +179,13 @@ impl<N: Connect> ConfigReconciler<N> {
 
     /// A Secret with our finalizer that nothing needs any more gets it off, so that it can go.
     async fn secret(&self, key: &ObjectKey) -> Result<ConfigPass, ClusterError> {
+        if !self.book.has_listed() {
+            // Who names it is not known yet.
+            return Ok(ConfigPass {
+                requeue: Requeue::Retry(None),
+                summary: "waits for the list of ProviderConfigs".to_owned(),
+            });
+        }
         let Some(secret) = self.cluster.secret(key).await? else {
             return Ok(done("gone"));
         };
