@@ -1,5 +1,6 @@
 //! ProviderConfigs and Secrets: what is missing or wrong is named, its repair is noticed, and the order in which
 //! things are deleted does not matter.
+#![cfg(test)]
 
 mod e2e;
 mod support;

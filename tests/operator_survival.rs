@@ -1,5 +1,6 @@
 //! What the operator lives through: restarts of everything around it, a second one beside it, objects that it cannot
 //! read. Every test ends with a cluster and a cloud that agree, without help.
+#![cfg(test)]
 
 mod e2e;
 mod support;
