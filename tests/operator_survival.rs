@@ -145,6 +145,30 @@ fn when_the_leader_is_killed_another_one_takes_over_and_makes_no_second_vm() {
 }
 
 #[test]
+fn two_operators_that_both_take_themselves_for_the_leader_make_one_vm_each_time() {
+    let mut turn = Turn::take();
+    let house = turn.house();
+    let cloud = Cloud::start(prompt());
+    let namespace = tenant(house, &cloud);
+    let first = Operator::start(house, ALONE).ready();
+    let second = Operator::start(house, ALONE).ready();
+    house.usable(&namespace);
+    let names: Vec<String> = (0..10).map(|number| format!("vm-{number}")).collect();
+    let items: Vec<Value> = names
+        .iter()
+        .map(|name| manifest(&namespace, name))
+        .collect();
+    let list = json!({ "apiVersion": "v1", "kind": "List", "items": items });
+    house.plane.apply(&list.to_string());
+    for name in &names {
+        house.ready(&namespace, name);
+    }
+    assert_eq!(cloud.ours().len(), names.len());
+    clear(house, &cloud, &namespace);
+    drop((first, second));
+}
+
+#[test]
 fn a_leader_that_is_asked_to_stop_exits_with_0_and_hands_the_lease_over() {
     let mut turn = Turn::take();
     let house = turn.house();
