@@ -32,7 +32,6 @@ run_lints() {
 # The control plane's programs, once, before any test waits for them: found, downloaded or built (minutes).
 prepare_control_plane() {
     local dir ready pid
-    cargo build --all-features --locked --bin vmctl
     dir=$(mktemp -d)
     exec 3< <(exec target/debug/vmctl control-plane --dir "$dir")
     pid=$!
@@ -49,6 +48,8 @@ prepare_control_plane() {
 }
 
 run_tests() {
+    # Everything is compiled once, vmctl too: a plain build has other features and would compile all of it twice.
+    cargo test --workspace --all-features --locked --no-run
     prepare_control_plane
     # Fail points are compiled in: the tests kill the operator at named points. Test files that start a control plane
     # run one after another, as cargo does; inside a file they share it.
