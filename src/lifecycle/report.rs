@@ -77,6 +77,9 @@ pub fn report(
         // The next pass tells more; a status write here would be one too many.
         (Action::Intend { .. } | Action::RemoveFinalizer { .. } | Action::Forget, _)
         | (_, Outcome::Outdated | Outcome::Unwritten) => None,
+        // The check of the ProviderConfig is under way and tells more in a moment. Every VM of it comes by here after
+        // a start, and would have its conditions turned over and back.
+        (Action::Hold(_), Outcome::Nothing) if awaits_config(seen) => None,
         // Nothing was ever made and the object is about to go: writing to it would only delay it.
         (Action::Hold(_), Outcome::Nothing) if leaving_untouched(seen) => None,
         // What was told of this generation stays until the failure lasts.
@@ -104,6 +107,11 @@ pub fn report(
         requeue,
         reason: plan.reason,
     }
+}
+
+fn awaits_config(seen: &Observed<'_>) -> bool {
+    let problem = seen.config.as_ref().err();
+    problem.is_some_and(|problem| problem.reason == Reason::ProviderConfigPending)
 }
 
 fn leaving_untouched(seen: &Observed<'_>) -> bool {

@@ -48,6 +48,8 @@ impl Tenant for Target {
 pub(super) struct Machines {
     reconciler: Arc<Loop>,
     queue: WorkQueue<Target>,
+    /// Whether the first list is complete.
+    listed: Arc<AtomicBool>,
 }
 
 impl Machines {
@@ -68,6 +70,7 @@ impl Machines {
         Self {
             reconciler: Arc::new(reconciler),
             queue,
+            listed: Arc::default(),
         }
     }
 
@@ -188,9 +191,10 @@ pub(super) fn outcome(requeue: Requeue) -> Outcome {
 }
 
 impl Wakes for Machines {
-    fn users(&self, key: &ObjectKey) -> usize {
+    fn users(&self, key: &ObjectKey) -> Option<usize> {
         let (keys, uids) = self.users_of(key);
-        keys.len() + uids.len()
+        let listed = self.listed.load(Ordering::SeqCst);
+        listed.then_some(keys.len() + uids.len())
     }
 
     fn departed(&self, key: &ObjectKey) -> usize {
@@ -267,7 +271,10 @@ impl Listener<VirtualMachine> for MachineListener {
                 self.follow(reconciler.vanished(&object.key(), &uid));
                 self.configs.user_went(&view);
             }
-            Event::Listed => reconciler.knowledge().doubt_overlays(),
+            Event::Listed => {
+                reconciler.knowledge().doubt_overlays();
+                self.machines.listed.store(true, Ordering::SeqCst);
+            }
         }
     }
 

@@ -56,7 +56,15 @@ impl ControlPlane {
 
     /// The same with further options of `vmctl control-plane`.
     pub(crate) fn start_with(options: &[&str]) -> Self {
-        let dir = tempfile::tempdir().expect("a temporary directory");
+        Self::launch(tempfile::tempdir().expect("a temporary directory"), options)
+    }
+
+    /// The same as [`ControlPlane::start`] in a directory of the caller's.
+    pub(crate) fn start_in(dir: tempfile::TempDir) -> Self {
+        Self::launch(dir, &[])
+    }
+
+    fn launch(dir: tempfile::TempDir, options: &[&str]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_vmctl"));
         command
             .arg("control-plane")
@@ -302,6 +310,7 @@ pub(crate) fn signal(pid: u32, signal: rustix::process::Signal) {
 const _: fn() = || {
     let _ = (
         ControlPlane::start,
+        ControlPlane::start_in,
         ControlPlane::dir,
         ControlPlane::vmctl_pid,
         ControlPlane::kubectl,

@@ -26,8 +26,8 @@ pub enum ConfigTarget {
 
 /// What a pass over a ProviderConfig needs to know of VirtualMachines.
 pub trait Wakes: Send + Sync + 'static {
-    /// How many VirtualMachines refer to it, departed ones included.
-    fn users(&self, key: &ObjectKey) -> usize;
+    /// How many VirtualMachines refer to it, departed ones included; `None` before all are known.
+    fn users(&self, key: &ObjectKey) -> Option<usize>;
     /// How many departed objects still need it.
     fn departed(&self, key: &ObjectKey) -> usize;
     /// It changed: wakes every VirtualMachine that refers to it, in the low lane.

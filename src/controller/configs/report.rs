@@ -12,7 +12,7 @@ pub(super) fn status(
     old: &ProviderConfigStatus,
     result: Result<&Config, &ConfigProblem>,
     endpoint: &str,
-    users: usize,
+    users: Option<usize>,
     generation: Option<i64>,
     wall: Timestamp,
 ) -> ProviderConfigStatus {
@@ -23,7 +23,10 @@ pub(super) fn status(
     let mut new = old.clone();
     new.conditions = condition::merge(&old.conditions, &wanted, generation, wall);
     new.observed_generation = generation;
-    new.virtual_machines = u32::try_from(users).ok();
+    // Not all of them are known right after a start: then the old number is nearer the truth.
+    if let Some(users) = users {
+        new.virtual_machines = u32::try_from(users).ok();
+    }
     if let Ok(config) = result {
         new.capabilities = Some(shown(&config.capabilities));
         new.account.clone_from(&config.capabilities.account);

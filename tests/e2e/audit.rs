@@ -1,0 +1,130 @@
+//! The audit log, as far as the operator is in it.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::fs;
+use std::path::Path;
+
+use serde::Deserialize as _;
+use serde_json::Value;
+
+use super::house::{House, OPERATOR};
+
+/// One answered request.
+#[derive(Clone, Debug)]
+pub(crate) struct Request {
+    pub(crate) user: String,
+    pub(crate) verb: String,
+    /// `virtualmachines`, `virtualmachines/status`, `secrets`.
+    pub(crate) resource: String,
+    pub(crate) group: String,
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+    pub(crate) code: u64,
+    /// Whether rights forbade it; a 403 may also come from admission.
+    pub(crate) denied: bool,
+    pub(crate) received: jiff::Timestamp,
+}
+
+/// Every request that was answered, the operator's and everybody else's.
+pub(crate) fn requests(house: &House) -> Vec<Request> {
+    let events = house.plane.audit();
+    let answered = events
+        .iter()
+        .filter(|event| event["stage"] == "ResponseComplete");
+    answered.map(request).collect()
+}
+
+fn request(event: &Value) -> Request {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let about = &event["objectRef"];
+    let mut resource = text(&about["resource"]);
+    if let Some(part) = about["subresource"].as_str() {
+        resource = format!("{resource}/{part}");
+    }
+    let time = |name: &str| event[name].as_str().and_then(|time| time.parse().ok());
+    Request {
+        user: text(&event["user"]["username"]),
+        verb: text(&event["verb"]),
+        resource,
+        group: text(&about["apiGroup"]),
+        namespace: text(&about["namespace"]),
+        name: text(&about["name"]),
+        code: event["responseStatus"]["code"].as_u64().unwrap_or_default(),
+        denied: event["annotations"]["authorization.k8s.io/decision"] == "forbid",
+        received: time("requestReceivedTimestamp").expect("a time"),
+    }
+}
+
+/// The operator's writes in a namespace that changed something, one word each: `patch virtualmachines/status web`.
+/// Events and the Lease are counted apart.
+pub(crate) fn writes(house: &House, namespace: &str) -> Vec<String> {
+    let all = requests(house);
+    let ours = all
+        .iter()
+        .filter(|request| request.user == OPERATOR && request.is_write());
+    let here = ours.filter(|request| request.namespace == namespace && request.code < 300);
+    here.filter(|request| !["events", "leases"].contains(&request.resource.as_str()))
+        .map(ToString::to_string)
+        .collect()
+}
+
+impl Request {
+    pub(crate) fn is_write(&self) -> bool {
+        !["get", "list", "watch"].contains(&self.verb.as_str())
+    }
+}
+
+impl fmt::Display for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} {}", self.verb, self.resource, self.name)
+    }
+}
+
+/// Rights that `config/rbac/` grants to the operator and that no request so far has used, one `verb resource.group`
+/// each.
+pub(crate) fn unused_rights(house: &House) -> BTreeSet<String> {
+    let mut unused = granted();
+    for request in requests(house)
+        .iter()
+        .filter(|request| request.user == OPERATOR)
+    {
+        unused.remove(&right(&request.verb, &request.resource, &request.group));
+    }
+    unused
+}
+
+fn right(verb: &str, resource: &str, group: &str) -> String {
+    format!("{verb} {resource}.{group}")
+}
+
+fn granted() -> BTreeSet<String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("config/rbac");
+    let mut rights = BTreeSet::new();
+    for file in ["manager-role.yaml", "leader-election-role.yaml"] {
+        let text = fs::read_to_string(folder.join(file)).expect("the role can be read");
+        for document in text.split("\n---\n") {
+            let value: Value = serde_saphyr::from_str(document).expect("the role is YAML");
+            let rules = Vec::<Value>::deserialize(&value["rules"]).unwrap_or_default();
+            for rule in &rules {
+                add_rule(&mut rights, rule);
+            }
+        }
+    }
+    assert!(
+        rights.len() > 10,
+        "the roles were not understood: {rights:?}"
+    );
+    rights
+}
+
+fn add_rule(rights: &mut BTreeSet<String>, rule: &Value) {
+    let list = |name: &str| Vec::<String>::deserialize(&rule[name]).unwrap_or_default();
+    for group in list("apiGroups") {
+        for resource in list("resources") {
+            for verb in list("verbs") {
+                rights.insert(right(&verb, &resource, &group));
+            }
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! What a test reads from the API server, without a process per look.
+
+use std::future::Future;
+use std::path::Path;
+use std::sync::LazyLock;
+
+use kube::api::{GetParams, ListParams};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use serde_json::Value;
+use tokio::runtime::Runtime;
+
+use super::until;
+
+/// Everything asynchronous of a test binary.
+static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
+    // An error says that one is installed already.
+    drop(rustls::crypto::ring::default_provider().install_default());
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .expect("a runtime")
+});
+
+/// Waits for a future from a test's thread.
+pub(crate) fn wait_for<T>(future: impl Future<Output = T>) -> T {
+    RUNTIME.block_on(future)
+}
+
+/// Path of our VirtualMachines and ProviderConfigs.
+pub(crate) const GROUP: &str = "/apis/compute.example.com/v1";
+
+/// Reads as the administrator.
+pub(crate) struct Client(kube::Client);
+
+impl Client {
+    pub(crate) fn new(kubeconfig: &Path) -> Self {
+        let client = wait_for(async {
+            let file = Kubeconfig::read_from(kubeconfig).expect("a kubeconfig");
+            let options = KubeConfigOptions::default();
+            let config = kube::Config::from_custom_kubeconfig(file, &options).await;
+            kube::Client::try_from(config.expect("a usable kubeconfig"))
+        });
+        Self(client.expect("a client"))
+    }
+
+    /// One object, past every cache; `None` where there is none. A server that is away is waited for.
+    pub(crate) fn get(&self, collection: &str, name: &str) -> Option<Value> {
+        let mut found = None;
+        until(&format!("{collection}/{name} can be read"), || {
+            let request = kube::core::Request::new(collection)
+                .get(name, &GetParams::default())
+                .expect("a valid request");
+            match wait_for(self.0.request::<Value>(request)) {
+                Ok(object) => found = Some(object),
+                Err(kube::Error::Api(status)) if status.code == 404 => found = None,
+                Err(_) => return false,
+            }
+            true
+        });
+        found
+    }
+
+    /// Every object of a collection.
+    pub(crate) fn list(&self, collection: &str) -> Vec<Value> {
+        let mut found = Vec::new();
+        until(&format!("{collection} can be listed"), || {
+            let request = kube::core::Request::new(collection)
+                .list(&ListParams::default())
+                .expect("a valid request");
+            match wait_for(self.0.request::<Value>(request)) {
+                Ok(list) => found = list["items"].as_array().cloned().unwrap_or_default(),
+                Err(_) => return false,
+            }
+            true
+        });
+        found
+    }
+}
+
+/// `True`, `False`, `Unknown`, with the reason: a condition of an object.
+pub(crate) fn condition(object: &Value, kind: &str) -> Option<(String, String)> {
+    let conditions = object["status"]["conditions"].as_array()?;
+    let found = conditions.iter().find(|one| one["type"] == kind)?;
+    let text = |name: &str| found[name].as_str().unwrap_or_default().to_owned();
+    Some((text("status"), text("reason")))
+}

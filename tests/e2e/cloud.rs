@@ -1,0 +1,234 @@
+//! A cloud for one test: the mock provider inside the test process, with its request log and faults.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use mock_provider::{Options, Running};
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+
+use super::client::wait_for;
+
+/// A running mock provider. Dropping it ends it.
+pub(crate) struct Cloud {
+    /// URL of the provider API.
+    pub(crate) url: String,
+    admin: String,
+    options: Options,
+    running: Option<(Running, oneshot::Sender<()>)>,
+    /// Log of the lives before the last restart.
+    past: Vec<Value>,
+    /// VMs that belong to somebody else.
+    strangers: Vec<Value>,
+}
+
+/// A cloud that makes VMs in a moment: what most tests want.
+pub(crate) fn prompt() -> Options {
+    Options {
+        provisioning_delay: Duration::ZERO,
+        ..Options::default()
+    }
+}
+
+impl Cloud {
+    /// Starts one on free ports, with a VM in it that belongs to somebody else.
+    pub(crate) fn start(options: Options) -> Self {
+        let loopback = std::net::SocketAddr::from(([127, 0, 0, 1], 0));
+        let mut cloud = Self {
+            url: String::new(),
+            admin: String::new(),
+            options: Options {
+                listen: loopback,
+                admin_listen: Some(loopback),
+                request_log: 1_000_000,
+                ..options
+            },
+            running: None,
+            past: Vec::new(),
+            strangers: Vec::new(),
+        };
+        cloud.run();
+        if cloud.options.api_keys.is_empty() {
+            cloud.add_stranger();
+        }
+        cloud
+    }
+
+    /// Starts one that keeps its state in a file, so that [`Cloud::restart`] forgets nothing.
+    pub(crate) fn start_kept(options: Options, data_file: PathBuf) -> Self {
+        Self::start(Options {
+            data_file: Some(data_file),
+            ..options
+        })
+    }
+
+    fn run(&mut self) {
+        let (stop, stopped) = oneshot::channel();
+        let shutdown = async move {
+            let _ = stopped.await;
+        };
+        let running = wait_for(mock_provider::serve(self.options.clone(), shutdown));
+        let running = running.expect("the mock provider starts");
+        let admin = running.admin_addr.expect("an admin address");
+        self.url = format!("http://{}", running.addr);
+        self.admin = format!("http://{admin}");
+        self.options.listen = running.addr;
+        self.options.admin_listen = Some(admin);
+        self.running = Some((running, stop));
+    }
+
+    fn stop(&mut self) {
+        if let Some((running, stop)) = self.running.take() {
+            let _ = stop.send(());
+            let _ = wait_for(running.wait());
+        }
+    }
+
+    /// Ends it. Its log is kept for [`Cloud::log`].
+    pub(crate) fn go_away(&mut self) {
+        self.past = self.log();
+        self.stop();
+    }
+
+    /// Starts it again at the same address after [`Cloud::go_away`].
+    pub(crate) fn come_back(&mut self) {
+        self.run();
+    }
+
+    fn add_stranger(&mut self) {
+        let body = json!({
+            "name": "somebody-elses", "image": "debian-12", "cpu": 1, "memory": "1Gi",
+            "tags": { "vmoperator/cluster": "another-cluster", "vmoperator/uid": "another-uid" },
+        });
+        let url = format!("{}/vms", self.url);
+        let made = call(reqwest::Method::POST, &url, Some(&body));
+        // It is as it will stay once it runs.
+        let id = made["id"].as_str().expect("an id").to_owned();
+        super::until("the stranger's VM runs", || {
+            self.live()
+                .iter()
+                .any(|vm| vm["id"] == id.as_str() && vm["phase"] == "Running")
+        });
+        self.strangers = self.live();
+    }
+
+    /// The VMs that no operator may touch, as they were made.
+    pub(crate) fn strangers(&self) -> &[Value] {
+        &self.strangers
+    }
+
+    /// Every call of its whole life, oldest first.
+    pub(crate) fn log(&self) -> Vec<Value> {
+        let mut all = self.past.clone();
+        if self.running.is_some() {
+            let text = text(&format!("{}/log", self.admin));
+            all.extend(
+                text.lines()
+                    .map(|line| serde_json::from_str::<Value>(line).expect("JSON")),
+            );
+        }
+        all
+    }
+
+    /// How many calls of one operation, and how many of them changed something.
+    pub(crate) fn calls(&self, operation: &str) -> (usize, usize) {
+        let log = self.log();
+        let of = |call: &&Value| call["operation"] == operation;
+        let applied = log.iter().filter(of).filter(|call| call["applied"] == true);
+        (log.iter().filter(of).count(), applied.count())
+    }
+
+    /// The VMs that exist, strangers' too.
+    pub(crate) fn live(&self) -> Vec<Value> {
+        self.inventory("?deleted=false")
+    }
+
+    /// The VMs that exist and are not a stranger's.
+    pub(crate) fn ours(&self) -> Vec<Value> {
+        let mut live = self.live();
+        live.retain(|vm| {
+            !self
+                .strangers
+                .iter()
+                .any(|stranger| stranger["id"] == vm["id"])
+        });
+        live
+    }
+
+    /// Every VM that was ever made, with `deletedAt` where it is gone.
+    pub(crate) fn all(&self) -> Vec<Value> {
+        self.inventory("")
+    }
+
+    fn inventory(&self, query: &str) -> Vec<Value> {
+        let url = format!("{}/vms{query}", self.admin);
+        let answer = call(reqwest::Method::GET, &url, None);
+        answer["items"].as_array().cloned().expect("items")
+    }
+
+    /// Adds a fault rule.
+    pub(crate) fn fault(&self, rule: Value) {
+        call(
+            reqwest::Method::POST,
+            &format!("{}/faults", self.admin),
+            Some(&rule),
+        );
+    }
+
+    /// Takes every fault rule away; says how often each one hit.
+    pub(crate) fn mend(&self) -> Vec<u64> {
+        let url = format!("{}/faults", self.admin);
+        let rules = call(reqwest::Method::GET, &url, None);
+        call(reqwest::Method::DELETE, &url, None);
+        let rules = rules["items"].as_array().cloned().unwrap_or_default();
+        rules
+            .iter()
+            .filter_map(|rule| rule["hits"].as_u64())
+            .collect()
+    }
+
+    /// Changes settings that may change while it runs.
+    pub(crate) fn set(&self, settings: Value) {
+        call(
+            reqwest::Method::PATCH,
+            &format!("{}/settings", self.admin),
+            Some(&settings),
+        );
+    }
+}
+
+impl Drop for Cloud {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn call(method: reqwest::Method, url: &str, body: Option<&Value>) -> Value {
+    wait_for(async {
+        let mut request = reqwest::Client::new().request(method, url);
+        if let Some(body) = body {
+            request = request.json(body);
+        }
+        let answer = request.send().await.expect("the mock provider answers");
+        let status = answer.status();
+        let value: Value = answer.json().await.expect("the answer is JSON");
+        assert!(status.is_success(), "{url}: {status} {value}");
+        value
+    })
+}
+
+/// A GET of plain text.
+pub(crate) fn text(url: &str) -> String {
+    get(url).1
+}
+
+/// Status and text of a GET.
+pub(crate) fn get(url: &str) -> (u16, String) {
+    wait_for(async {
+        let answer = reqwest::get(url)
+            .await
+            .unwrap_or_else(|error| panic!("{url}: {error}"));
+        let status = answer.status().as_u16();
+        (status, answer.text().await.expect("a body"))
+    })
+}

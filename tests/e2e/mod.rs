@@ -1,0 +1,71 @@
+//! The operator from outside: its own process on a real API server, a cloud of its own for each test, and what both
+//! sides wrote down.
+
+pub(crate) mod audit;
+pub(crate) mod checker;
+pub(crate) mod client;
+pub(crate) mod cloud;
+pub(crate) mod house;
+pub(crate) mod operator;
+mod starter;
+
+use std::thread;
+use std::time::Duration;
+
+/// How often something that cannot notify us is looked at. Each look is a request in the audit log.
+const POLL: Duration = Duration::from_millis(100);
+/// Looks until a wait is given up: at least three minutes.
+const LOOKS: usize = 1_800;
+
+/// Waits until `condition` holds.
+///
+/// # Panics
+/// It does not within three minutes.
+pub(crate) fn until(what: &str, condition: impl FnMut() -> bool) {
+    until_or(what, condition, String::new);
+}
+
+/// The same; `otherwise` says how things stand when the wait was in vain.
+///
+/// # Panics
+/// It does not within three minutes.
+pub(crate) fn until_or(
+    what: &str,
+    mut condition: impl FnMut() -> bool,
+    otherwise: impl FnOnce() -> String,
+) {
+    for _look in 0..LOOKS {
+        if condition() {
+            return;
+        }
+        thread::sleep(POLL);
+    }
+    panic!("waited in vain until {what}\n{}", otherwise());
+}
+
+/// Whether an object's condition `Ready` is true.
+pub(crate) fn is_ready(object: &serde_json::Value) -> bool {
+    client::condition(object, "Ready").is_some_and(|(status, _)| status == "True")
+}
+
+/// Every test binary uses a part of this module. Named here, the other parts are no dead code to any of them.
+const _: fn() = || {
+    use cloud::Cloud;
+    use house::House;
+    use operator::Operator;
+    let _ = (House::shared, House::with_operator, House::own);
+    let _ = (House::ready, House::gone, House::delete, House::create);
+    let _ = House::usable;
+    let _ = (House::configure, House::config, House::namespace);
+    let _ = (Cloud::start_kept, Cloud::go_away, Cloud::come_back);
+    let _ = (
+        Cloud::fault,
+        Cloud::mend,
+        Cloud::set,
+        Cloud::calls,
+        cloud::prompt,
+    );
+    let _ = (Operator::start_with, Operator::kill, Operator::metrics);
+    let _ = (operator::ALONE, audit::writes, audit::unused_rights);
+    let _ = (checker::check, checker::check_counting, client::condition);
+};

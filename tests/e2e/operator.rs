@@ -1,0 +1,154 @@
+//! The operator as users run it: its own process, with the rights of the shipped ServiceAccount.
+
+use std::fs::{self, File};
+use std::path::PathBuf;
+use std::process::{Child, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::Value;
+
+use super::house::House;
+use super::until;
+use super::{cloud, starter};
+use crate::support::signal;
+use rustix::process::Signal;
+
+/// A running `vmoperator`. Dropping it kills it; a failing test shows the end of its log.
+pub(crate) struct Operator {
+    process: Child,
+    log: PathBuf,
+    status: Option<ExitStatus>,
+}
+
+/// Options of an operator that is the only one: it needs no Lease, so that it leads again right after a kill.
+pub(crate) const ALONE: &[&str] = &["--leader-elect=false"];
+
+impl Operator {
+    /// Starts one with further flags. It may not be ready yet: see [`Operator::ready`].
+    pub(crate) fn start(house: &House, flags: &[&str]) -> Self {
+        Self::start_with(house, flags, None)
+    }
+
+    /// The same; it kills itself at a fail point, `name` or `name:N`.
+    pub(crate) fn start_with(house: &House, flags: &[&str], fail_point: Option<&str>) -> Self {
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let log = house.plane.dir().join(format!("operator-{number}.log"));
+        let file = File::create(&log).expect("a log file");
+        let mut command = starter::tied(env!("CARGO_BIN_EXE_vmoperator"));
+        command
+            .arg("--kubeconfig")
+            .arg(&house.operator_kubeconfig)
+            .args(["--metrics-bind-address=127.0.0.1:0"])
+            .args(["--health-probe-bind-address=127.0.0.1:0"])
+            .args(["--allow-http", "--endpoint-allow=127.0.0.0/8"])
+            .args(["--log-format=json", "--log-level=debug"])
+            .args(flags)
+            .env_remove("VMOPERATOR_FAILPOINT")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(file);
+        if let Some(point) = fail_point {
+            command.env("VMOPERATOR_FAILPOINT", point);
+        }
+        let process = starter::start(command);
+        Self {
+            process,
+            log,
+            status: None,
+        }
+    }
+
+    /// Waits until `/readyz` says so, and returns it.
+    pub(crate) fn ready(mut self) -> Self {
+        until("the operator is ready", || {
+            assert!(
+                self.ended().is_none(),
+                "the operator ended: {}",
+                self.tail()
+            );
+            self.addresses().len() == 2 && self.health("/readyz").0 == 200
+        });
+        self
+    }
+
+    /// How it ended, if it has.
+    pub(crate) fn ended(&mut self) -> Option<ExitStatus> {
+        if self.status.is_none() {
+            self.status = self
+                .process
+                .try_wait()
+                .expect("the operator can be waited for");
+        }
+        self.status
+    }
+
+    /// Waits for its end.
+    pub(crate) fn wait(&mut self) -> ExitStatus {
+        until("the operator ends", || self.ended().is_some());
+        self.status.expect("it has ended")
+    }
+
+    /// kill −9; returns when it is gone.
+    pub(crate) fn kill(mut self) {
+        self.signal(Signal::KILL);
+        self.wait();
+    }
+
+    /// Sends a signal.
+    pub(crate) fn signal(&mut self, what: Signal) {
+        if self.ended().is_none() {
+            signal(self.process.id(), what);
+        }
+    }
+
+    /// Status and body of a path of the health port.
+    pub(crate) fn health(&self, path: &str) -> (u16, String) {
+        cloud::get(&format!("http://{}{path}", self.addresses()[1]))
+    }
+
+    /// The page of metrics.
+    pub(crate) fn metrics(&self) -> String {
+        cloud::text(&format!("http://{}/metrics", self.addresses()[0]))
+    }
+
+    /// Where it serves: metrics, then health.
+    fn addresses(&self) -> Vec<String> {
+        let lines = self.lines();
+        let serving = lines.iter().filter(|line| line["message"] == "serving");
+        serving
+            .filter_map(|line| line["address"].as_str().map(str::to_owned))
+            .collect()
+    }
+
+    /// Its log so far; the last line may be unfinished and is left out then.
+    pub(crate) fn lines(&self) -> Vec<Value> {
+        let text = fs::read_to_string(&self.log).unwrap_or_default();
+        text.lines()
+            .filter_map(|line| serde_json::from_str(line).ok())
+            .collect()
+    }
+
+    fn tail(&self) -> String {
+        let text = fs::read_to_string(&self.log).unwrap_or_default();
+        let lines: Vec<&str> = text.lines().collect();
+        let late = lines.len().saturating_sub(60);
+        let told = |(number, line): &(usize, &&str)| {
+            *number >= late || !line.contains(r#""level":"DEBUG""#)
+        };
+        let shown = lines.iter().enumerate().filter(told);
+        shown.map(|(_, line)| *line).collect::<Vec<_>>().join("\n")
+    }
+}
+
+impl Drop for Operator {
+    fn drop(&mut self) {
+        if self.ended().is_none() {
+            let _ = self.process.kill();
+            let _ = self.process.wait();
+        }
+        if std::thread::panicking() {
+            eprintln!("── {} ──\n{}", self.log.display(), self.tail());
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! What the operator costs the API server and the provider, counted in the audit log and the provider's log.
+
+mod e2e;
+mod support;
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use e2e::cloud::{Cloud, prompt};
+use e2e::house::{House, manifest};
+use e2e::operator::Operator;
+use e2e::{audit, checker, until_or};
+use serde_json::{Value, json};
+
+/// One test at a time: each has its own operator, and counts everything that happens.
+fn alone() -> (&'static House, MutexGuard<'static, ()>) {
+    static TURN: Mutex<()> = Mutex::new(());
+    let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    (House::shared(), turn)
+}
+
+/// Applies many VirtualMachines at once.
+fn create_many(house: &House, namespace: &str, count: usize) {
+    let items: Vec<Value> = (0..count)
+        .map(|number| manifest(namespace, &format!("vm-{number}")))
+        .collect();
+    let list = json!({ "apiVersion": "v1", "kind": "List", "items": items });
+    let answer = house
+        .plane
+        .try_kubectl(&["create", "-f", "-"], &list.to_string());
+    assert!(answer.success, "{answer:?}");
+}
+
+fn all_ready(house: &House, namespace: &str, count: usize) {
+    let ready = || {
+        let vms = house.vms();
+        let here = vms
+            .iter()
+            .filter(|vm| vm["metadata"]["namespace"] == namespace);
+        here.filter(|vm| e2e::is_ready(vm)).count()
+    };
+    until_or(
+        &format!("{count} VMs are Ready"),
+        || ready() == count,
+        || format!("{} are", ready()),
+    );
+}
+
+/// Words and how often each occurs.
+fn counted(words: Vec<String>) -> BTreeMap<String, usize> {
+    let mut counts = BTreeMap::new();
+    for word in words {
+        *counts.entry(word).or_default() += 1;
+    }
+    counts
+}
+
+/// Waits until this many looks at one VM more have been made by the provider's log.
+fn polls(cloud: &Cloud, id: &str, more: usize) {
+    let looks = || {
+        let log = cloud.log();
+        log.iter()
+            .filter(|call| call["operation"] == "get" && call["vmId"] == id)
+            .count()
+    };
+    let before = looks();
+    until_or(
+        &format!("{id} is looked at {more} times more"),
+        || looks() >= before + more,
+        || format!("{before} looks before, {} now", looks()),
+    );
+}
+
+#[test]
+fn one_vm_costs_three_writes_to_running_and_five_in_its_whole_life() {
+    let (house, _turn) = alone();
+    let cloud = Cloud::start(prompt());
+    let namespace = house.namespace();
+    let operator = Operator::start(house, &[]).ready();
+    house.configure(&namespace, &cloud.url);
+    house.usable(&namespace);
+    let others = audit::writes(house, &namespace).len();
+    house.create(&namespace, "web");
+    house.ready(&namespace, "web");
+    let made = audit::writes(house, &namespace).split_off(others);
+    let (vm, status) = (
+        "patch virtualmachines web",
+        "patch virtualmachines/status web",
+    );
+    assert_eq!(made, [vm, status, status]);
+    // The stranger's and ours; one GET or more saw it run.
+    assert_eq!(cloud.calls("create"), (2, 2));
+    house.delete(&namespace, "web");
+    house.gone(&namespace, "web");
+    let life = audit::writes(house, &namespace).split_off(others);
+    let life: Vec<_> = life
+        .iter()
+        .filter(|write| write.contains("virtualmachines"))
+        .collect();
+    assert!(life.len() <= 5, "{life:?}");
+    assert_eq!(cloud.calls("delete"), (1, 1));
+    checker::check(house, &cloud);
+    drop(operator);
+}
+
+#[test]
+fn two_hundred_vms_at_rest_cost_no_write_in_three_poll_periods_and_none_at_a_restart() {
+    const VMS: usize = 200;
+    let (house, _turn) = alone();
+    let cloud = Cloud::start(prompt());
+    let namespace = house.namespace();
+    let operator = Operator::start(house, &[]).ready();
+    let spec = json!({ "endpoint": cloud.url, "timeoutSeconds": 5, "pollIntervalSeconds": 5 });
+    house.configure_with(&namespace, spec);
+    house.usable(&namespace);
+    create_many(house, &namespace, VMS);
+    all_ready(house, &namespace, VMS);
+    let made = counted(audit::writes(house, &namespace));
+    let machines = made
+        .iter()
+        .filter(|(write, _)| write.contains("virtualmachines"));
+    let wrong: Vec<_> = machines
+        .filter(|(write, count)| **count != if write.contains("/status") { 2 } else { 1 })
+        .collect();
+    assert!(wrong.is_empty(), "not 3 writes each: {wrong:?}");
+    let id = cloud.ours()[0]["id"].as_str().expect("an id").to_owned();
+    // The ProviderConfig's count of VMs follows within ten seconds; then all is at rest.
+    house.until_config(&namespace, "counts its VMs", |config| {
+        config["status"]["virtualMachines"] == VMS
+    });
+    let before = audit::writes(house, &namespace).len();
+    let calls = cloud.log().len();
+    polls(&cloud, &id, 3);
+    let at_rest = audit::writes(house, &namespace).split_off(before);
+    assert_eq!(at_rest, Vec::<String>::new(), "writes at rest");
+    let calls = counted(operations(&cloud).split_off(calls));
+    println!("provider calls in three polls of {VMS} VMs: {calls:?}");
+    operator.kill();
+    // The VMs are looked at long before their ProviderConfig is known to work.
+    let slow = json!({ "kind": "delay", "milliseconds": 2000 });
+    cloud.fault(json!({ "operation": "capabilities", "count": 1, "effect": slow }));
+    let calls = cloud.log().len();
+    let operator = Operator::start(house, &["--leader-elect=false"]).ready();
+    polls(&cloud, &id, 2);
+    let after = operations(&cloud).split_off(calls);
+    assert!(
+        !after
+            .iter()
+            .any(|call| call == "create" || call == "delete"),
+        "{after:?}"
+    );
+    let restarted = audit::writes(house, &namespace).split_off(before);
+    assert_eq!(restarted, Vec::<String>::new(), "writes after a restart");
+    println!(
+        "provider calls in two polls after a restart: {:?}",
+        counted(after)
+    );
+    drop(operator);
+    checker::check(house, &cloud);
+}
+
+fn operations(cloud: &Cloud) -> Vec<String> {
+    let log = cloud.log();
+    log.iter()
+        .filter_map(|call| call["operation"].as_str().map(str::to_owned))
+        .collect()
+}
