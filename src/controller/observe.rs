@@ -11,8 +11,8 @@ use crate::domain::{Incarnation, Moment, ObjectKey, ProviderError, Uid};
 use crate::lifecycle::due::{gap, long_gap};
 use crate::lifecycle::policy::Planted;
 use crate::lifecycle::{
-    Answers, Children, Config, ConfigProblem, Current, Departed, Due, Find, Judged, Memory, Observed,
-    Sighting, due,
+    Answers, Children, Config, ConfigProblem, Current, Departed, Due, Find, Judged, Memory,
+    Observed, Sighting, due,
 };
 use crate::provider::Provider;
 use crate::runtime::clock::Clock;

@@ -15,7 +15,9 @@ pub mod time;
 pub use failure::{ErrorKind, Operation, ProviderError};
 pub use instance::{Address, AddressType, Capabilities, Instance, InstancePhase, OwnerTag};
 pub use intent::{CreateBody, InstanceSpec, Intent, IntentError};
-pub use key::{ClusterId, IdempotencyKey, Incarnation, InstanceId, ObjectKey, Owner, Uid, fingerprint};
+pub use key::{
+    ClusterId, IdempotencyKey, Incarnation, InstanceId, ObjectKey, Owner, Uid, fingerprint,
+};
 pub use network::{Network, NetworkError};
 pub use quantity::{Quantity, QuantityError};
 pub use reason::Reason;

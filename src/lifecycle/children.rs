@@ -184,7 +184,13 @@ pub(super) fn next(
     };
     let mut later: Option<Moment> = None;
     for kind in ChildKind::ALL {
-        match step(policy, seen, children, want(policy, seen, wishes, children, kind, instance), kind) {
+        match step(
+            policy,
+            seen,
+            children,
+            want(policy, seen, wishes, children, kind, instance),
+            kind,
+        ) {
             Step::Nothing => {}
             Step::Later(at) => later = Some(later.map_or(at, |other| other.min(at))),
             Step::Do(action) => return Some(Plan::new(action, Reason::Created)),
@@ -194,7 +200,11 @@ pub(super) fn next(
 }
 
 /// What keeps a running VM from being Ready; `None` where every owned object is as it should be.
-pub(super) fn lacking(policy: &Policy, seen: &Observed<'_>, instance: &Instance) -> Option<Lacking> {
+pub(super) fn lacking(
+    policy: &Policy,
+    seen: &Observed<'_>,
+    instance: &Instance,
+) -> Option<Lacking> {
     let wishes = seen.object.owned.as_ref()?;
     let Some(children) = seen.children else {
         return Some(Lacking::Unwritten);
@@ -293,8 +303,13 @@ fn slice(
     family: Family,
     instance: Option<&Instance>,
 ) -> Want {
+    let service = children.get(ChildKind::Service).is_some();
+    if !service && instance.is_some() && obstacle(seen, ChildKind::Service).is_none() {
+        // It is made first.
+        return Want::AsItIs;
+    }
     let address = instance
-        .filter(|_| children.get(ChildKind::Service).is_some())
+        .filter(|_| service)
         .and_then(|instance| first_of(&policy.instance_addresses, &instance.addresses, family));
     let (Some(address), Some(instance)) = (address, instance) else {
         return Want::Gone;
@@ -336,7 +351,11 @@ fn step(
         (Want::Made(content), None) => apply(kind, content, None),
     };
     // Somebody who undoes what we write in a loop gets it back at most once a second.
-    let next = seen.memory.children().written_at(kind).map(|at| at + policy.children_again);
+    let next = seen
+        .memory
+        .children()
+        .written_at(kind)
+        .map(|at| at + policy.children_again);
     match next {
         Some(next) if seen.now < next => Step::Later(next),
         Some(_) | None => Step::Do(action),

@@ -3,8 +3,8 @@
 use k8s_openapi::ByteString;
 use serde_json::{Value, json};
 
-use crate::api::virtual_machine::ServicePort;
 use crate::api;
+use crate::api::virtual_machine::ServicePort;
 use crate::controller::Guard;
 use crate::lifecycle::children::protocol_word;
 use crate::lifecycle::{ChildWrite, Content};
@@ -19,7 +19,9 @@ pub(super) fn body(owner: &Guard, write: &ChildWrite) -> Value {
             port,
         } => {
             let bytes = |text: &str| ByteString(text.as_bytes().to_vec());
-            let address = address.map(|address| address.to_string()).unwrap_or_default();
+            let address = address
+                .map(|address| address.to_string())
+                .unwrap_or_default();
             json!({
                 "apiVersion": "v1", "kind": "Secret", "type": "Opaque",
                 "data": {
@@ -35,6 +37,7 @@ pub(super) fn body(owner: &Guard, write: &ChildWrite) -> Value {
             "apiVersion": "v1", "kind": "Service",
             "spec": {
                 "type": "ClusterIP", "clusterIP": "None", "selector": null, "externalIPs": null,
+                "sessionAffinity": "None", "publishNotReadyAddresses": null,
                 "ports": ports.iter().map(service_port).collect::<Vec<_>>(),
             },
         }),

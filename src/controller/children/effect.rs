@@ -38,7 +38,9 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
                 };
                 let now = self.time.now();
                 self.owned.answered(sight.uid(), write.kind, present, now);
-                self.remember(sight, |memory| memory.children_mut().written(write.kind, now));
+                self.remember(sight, |memory| {
+                    memory.children_mut().written(write.kind, now)
+                });
                 Outcome::Written
             }
             Err(error) => self.child_failed(sight, write.kind, error).await,
@@ -92,7 +94,8 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
         let uid = sight.uid();
         match self.cluster.live_child(sight.key(), kind).await {
             Ok(Some(found)) if found.owner.as_ref().is_some_and(|owner| owner.uid == *uid) => {
-                self.owned.answered(uid, kind, found.present, self.time.now());
+                self.owned
+                    .answered(uid, kind, found.present, self.time.now());
                 Outcome::Outdated
             }
             Ok(Some(_)) => {

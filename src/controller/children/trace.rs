@@ -19,6 +19,17 @@ use crate::api;
 use crate::domain::{ObjectKey, Uid};
 use crate::lifecycle::{ChildKind, Held, Present};
 
+/// Fields of a Service's spec that we write, some of them by leaving them out: nobody else may have a hand in them.
+const SPEC: [&str; 7] = [
+    "f:clusterIP",
+    "f:externalIPs",
+    "f:ports",
+    "f:publishNotReadyAddresses",
+    "f:selector",
+    "f:sessionAffinity",
+    "f:type",
+];
+
 /// The Kubernetes kinds of owned objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OwnedKind {
@@ -130,7 +141,9 @@ pub(super) fn found(meta: &ObjectMeta, kind: &str) -> Found {
     let annotations = meta.annotations.as_ref().unwrap_or(&none);
     let mark = annotations.get(api::APPLIED_ANNOTATION).cloned();
     let book = Book(meta.managed_fields.as_deref().unwrap_or_default());
-    let intact = owner.as_ref().is_some_and(|owner| book.is_intact(kind, &owner.uid));
+    let intact = owner
+        .as_ref()
+        .is_some_and(|owner| book.is_intact(kind, &owner.uid));
     let text = |text: &Option<String>| text.clone().unwrap_or_default();
     Found {
         present: Present {
@@ -179,8 +192,7 @@ impl Book<'_> {
         self.pages(false).any(|page| at(page, path).is_some())
     }
 
-    /// Whether every field that we write is ours. What others add beside them is theirs, but for the spec of a
-    /// Service and the lists of an EndpointSlice, which are ours as a whole.
+    /// Whether every field that we write is ours. What others add beside them is theirs.
     fn is_intact(&self, kind: &str, owner: &Uid) -> bool {
         let label = |name: &str| {
             let field = format!("f:{name}");
@@ -197,7 +209,8 @@ impl Book<'_> {
                     .iter()
                     .all(|field| self.is_ours(&["f:data", field])),
                 "Service" => {
-                    self.is_ours(&["f:spec", "f:clusterIP"]) && !self.is_others(&["f:spec"])
+                    let theirs = SPEC.iter().any(|field| self.is_others(&["f:spec", field]));
+                    self.is_ours(&["f:spec", "f:clusterIP"]) && !theirs
                 }
                 _ => {
                     ["f:addressType", "f:endpoints", "f:ports"]
@@ -216,7 +229,9 @@ impl Book<'_> {
                 .iter()
                 .all(|field| port.get(field).is_some())
         };
-        let pages = self.pages(true).filter_map(|page| at(page, &["f:spec", "f:ports"]));
+        let pages = self
+            .pages(true)
+            .filter_map(|page| at(page, &["f:spec", "f:ports"]));
         let ports = pages.filter_map(Value::as_object).flatten();
         ports
             .filter(|(key, port)| key.starts_with("k:") && whole(port))

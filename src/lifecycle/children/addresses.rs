@@ -39,9 +39,11 @@ fn usable<'a>(
     addresses: &'a [Address],
 ) -> impl Iterator<Item = IpAddr> + 'a {
     let ip = |address: &Address| match address.kind {
-        AddressType::InternalIp | AddressType::ExternalIp => {
-            address.address.parse().ok().map(|ip: IpAddr| ip.to_canonical())
-        }
+        AddressType::InternalIp | AddressType::ExternalIp => address
+            .address
+            .parse()
+            .ok()
+            .map(|ip: IpAddr| ip.to_canonical()),
         AddressType::Hostname | AddressType::Other(_) => None,
     };
     let within =

@@ -90,7 +90,12 @@ impl Content {
 
 fn lines(ports: &[ServicePort]) -> String {
     let line = |port: &ServicePort| {
-        format!("{}/{}/{}", port.name, port.port, protocol_word(port.protocol))
+        format!(
+            "{}/{}/{}",
+            port.name,
+            port.port,
+            protocol_word(port.protocol)
+        )
     };
     ports.iter().map(line).collect::<Vec<_>>().join(",")
 }

@@ -1,7 +1,7 @@
 //! The object's state as conditions: judged from what was seen, never from what the status said before.
 
-use crate::api::{Phase, VirtualMachineStatus};
 use crate::api::condition::{ConditionStatus, ConditionType, Wanted};
+use crate::api::{Phase, VirtualMachineStatus};
 use crate::domain::{ErrorKind, Instance, InstancePhase, ProviderError, Reason};
 use crate::lifecycle::decide::reason_of;
 use crate::lifecycle::observed::Observed;

@@ -3,8 +3,8 @@
 use crate::api::VirtualMachineStatus;
 use crate::api::condition::{ConditionStatus, ConditionType, is_true};
 use crate::domain::{ErrorKind, Instance, ProviderError, Reason};
-use crate::lifecycle::decide::reason_of;
 use crate::lifecycle::children::{Lacking, lacking};
+use crate::lifecycle::decide::reason_of;
 use crate::lifecycle::observed::Observed;
 use crate::lifecycle::policy::Policy;
 use crate::lifecycle::report::words;
