@@ -251,13 +251,12 @@ fn what_is_removed_or_edited_by_hand_is_put_back_and_then_left_alone() {
         let all = audit::requests(place.house);
         let ours = all
             .iter()
-            .filter(|request| request.user == OPERATOR && request.verb == "get");
-        ours.filter(|request| {
-            request.namespace == place.namespace && request.resource != "virtualmachines"
-        })
-        .map(ToString::to_string)
-        .filter(|read| !read.contains("secrets"))
-        .collect::<Vec<_>>()
+            .filter(|request| request.user == OPERATOR && request.namespace == place.namespace);
+        // Secrets are read for ProviderConfigs too.
+        ours.filter(|request| [SERVICES, SLICES].contains(&request.resource.as_str()))
+            .filter(|request| !request.is_write())
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
     };
     let (calls, seen) = (place.cloud.calls("get").0, reads().len());
     until("two polls were made", || {

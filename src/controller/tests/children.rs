@@ -20,6 +20,12 @@ async fn running() -> Rig {
     rig
 }
 
+/// Writes and live reads of owned objects.
+fn counts(rig: &Rig) -> (usize, usize) {
+    let owned = rig.api.owned();
+    (owned.writes.len(), owned.reads)
+}
+
 #[tokio::test]
 async fn each_is_made_once_before_ready_and_the_vm_costs_no_further_write() {
     let mut rig = running().await;
@@ -29,10 +35,7 @@ async fn each_is_made_once_before_ready_and_the_vm_costs_no_further_write() {
     rig.deliver();
     rig.settle().await;
     assert_eq!(rig.api.writes().len(), 5, "a whole life");
-    assert_eq!(
-        (rig.api.owned().writes.len(), rig.api.owned().reads),
-        (0, 0)
-    );
+    assert_eq!(counts(&rig), (0, 0));
 }
 
 #[tokio::test]
@@ -43,10 +46,7 @@ async fn nothing_is_written_or_read_at_rest_nor_by_the_next_process() {
         rig.time.0.advance(secs(30));
         assert_eq!(rig.pass().await.requeue, Requeue::Steady(secs(30)));
     }
-    assert_eq!(
-        (rig.api.owned().writes.len(), rig.api.owned().reads),
-        (0, 0)
-    );
+    assert_eq!(counts(&rig), (0, 0));
     assert_eq!(rig.api.writes().len(), 3);
 }
 
