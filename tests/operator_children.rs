@@ -90,6 +90,29 @@ impl Place {
         .collect()
     }
 
+    /// Two polls cost no write and no read of an owned object.
+    fn is_at_rest(&self) {
+        let requests = || {
+            let all = audit::requests(self.house).into_iter();
+            let ours = all
+                .filter(|request| request.user == OPERATOR && request.namespace == self.namespace);
+            // Secrets are read for ProviderConfigs too.
+            ours.filter(|request| {
+                request.is_write() || [SERVICES, SLICES].contains(&request.resource.as_str())
+            })
+            .filter(|request| !request.resource.contains("providerconfigs"))
+            .map(|request| request.to_string())
+            .collect::<Vec<_>>()
+        };
+        let calls = || self.cloud.calls("get").0;
+        // One poll, so that what is under way ends.
+        let begun = calls();
+        until("a poll was made", || calls() > begun);
+        let (begun, before) = (calls(), requests().len());
+        until("two polls were made", || calls() >= begun + 2);
+        assert_eq!(requests().split_off(before), [""; 0]);
+    }
+
     fn ready(&self, name: &str) -> String {
         self.house.ready(&self.namespace, name)
     }
@@ -99,11 +122,29 @@ impl Place {
 fn holds(secret: &Value, key: &str) -> String {
     let bytes: k8s_openapi::ByteString =
         serde_json::from_value(secret["data"][key].clone()).unwrap_or_default();
-    String::from_utf8(bytes.0).expect("text")
+    String::from_utf8_lossy(&bytes.0).into_owned()
 }
 
 fn address_of(slice: &Value) -> &Value {
     &slice["endpoints"][0]["addresses"][0]
+}
+
+/// Ports in a form that can be compared.
+fn ports(list: &Value) -> Vec<String> {
+    let list = list.as_array().into_iter().flatten();
+    list.map(|port| format!("{}/{}/{}", port["name"], port["port"], port["protocol"]))
+        .collect()
+}
+
+/// Its label, and an owner reference that lets the VM go without waiting for it.
+fn belongs_to(object: &Value, vm: &Value) {
+    let metadata = &object["metadata"];
+    let label = &metadata["labels"]["app.kubernetes.io/managed-by"];
+    assert_eq!(label, "vmoperator");
+    let owner = &metadata["ownerReferences"][0];
+    assert_eq!(owner["uid"], vm["metadata"]["uid"]);
+    assert_eq!(owner["controller"], true);
+    assert!(owner["blockOwnerDeletion"].is_null());
 }
 
 #[test]
@@ -127,11 +168,6 @@ fn a_vm_that_runs_can_be_found_by_name_and_costs_one_create_for_each_object() {
     let service = place.get(SERVICES, "web").expect("the Service");
     assert_eq!(service["spec"]["clusterIP"], "None");
     assert!(service["spec"]["selector"].is_null());
-    let ports = |object: &Value| {
-        let list = object.as_array().expect("ports").iter();
-        list.map(|port| format!("{}/{}/{}", port["name"], port["port"], port["protocol"]))
-            .collect::<Vec<_>>()
-    };
     let expected = [r#""http"/8080/"TCP""#, r#""dns"/53/"UDP""#];
     assert_eq!(ports(&service["spec"]["ports"]), expected);
     let slice = place.get(SLICES, "web-ipv4").expect("the EndpointSlice");
@@ -147,17 +183,7 @@ fn a_vm_that_runs_can_be_found_by_name_and_costs_one_create_for_each_object() {
     assert_eq!(ports(&slice["ports"]), expected);
     assert_eq!(place.get(SLICES, "web-ipv6"), None);
     for object in [&secret, &service, &slice] {
-        let metadata = &object["metadata"];
-        assert_eq!(
-            metadata["labels"]["app.kubernetes.io/managed-by"],
-            "vmoperator"
-        );
-        let owner = &metadata["ownerReferences"][0];
-        assert_eq!(
-            (&owner["uid"], &owner["controller"]),
-            (&vm["metadata"]["uid"], &json!(true))
-        );
-        assert!(owner["blockOwnerDeletion"].is_null());
+        belongs_to(object, &vm);
     }
     let mut writes = place.writes();
     writes.sort();
@@ -180,10 +206,10 @@ fn a_vm_that_runs_can_be_found_by_name_and_costs_one_create_for_each_object() {
 }
 
 #[test]
-fn what_is_removed_or_edited_by_hand_is_put_back_and_then_left_alone() {
+fn what_is_removed_by_hand_is_made_anew() {
     let place = Place::new();
     place.create("web", |_| {});
-    let id = place.ready("web");
+    place.ready("web");
     for (resource, name) in [
         (SECRETS, "web-connection"),
         (SERVICES, "web"),
@@ -195,106 +221,119 @@ fn what_is_removed_or_edited_by_hand_is_put_back_and_then_left_alone() {
             object["metadata"]["uid"] != before["metadata"]["uid"]
         });
     }
-    let address = place
-        .get(SLICES, "web-ipv4")
-        .map(|slice| address_of(&slice).clone());
-    let put_back = |resource: &str, name: &str, edit: Value, is: &dyn Fn(&Value) -> bool| {
-        assert!(
-            place.get(resource, name).is_some_and(|object| is(&object)),
-            "{resource} {name}"
-        );
+    place.is_at_rest();
+    e2e::checker::check(place.house, &place.cloud);
+}
+
+/// Edits, and what shows that they are undone.
+type Edit = (&'static str, &'static str, Value, fn(&Value) -> Value);
+
+fn edits() -> Vec<Edit> {
+    let label = "app.kubernetes.io/managed-by";
+    let strange = json!({ "externalIPs": ["192.0.2.9"], "sessionAffinity": "ClientIP" });
+    let data: fn(&Value) -> Value = |secret| secret["data"].clone();
+    vec![
+        (
+            SECRETS,
+            "web-connection",
+            json!({ "data": { "id": "ZXZpbA==" } }),
+            data,
+        ),
+        (
+            SECRETS,
+            "web-connection",
+            json!({ "data": { "address": null } }),
+            data,
+        ),
+        (
+            SECRETS,
+            "web-connection",
+            json!({ "metadata": { "labels": { label: null } } }),
+            |secret| secret["metadata"]["labels"].clone(),
+        ),
+        (SERVICES, "web", json!({ "spec": strange }), |service| {
+            json!([
+                service["spec"]["externalIPs"],
+                service["spec"]["sessionAffinity"]
+            ])
+        }),
+        (
+            SERVICES,
+            "web",
+            json!({ "spec": { "ports": [{ "name": "ssh", "port": 2222 }] } }),
+            |service| service["spec"]["ports"].clone(),
+        ),
+        (
+            SLICES,
+            "web-ipv4",
+            json!({ "endpoints": [{ "addresses": ["192.0.2.7"] }] }),
+            |slice| slice["endpoints"].clone(),
+        ),
+    ]
+}
+
+#[test]
+fn what_is_edited_by_hand_is_put_back_and_what_is_added_is_left_alone() {
+    let place = Place::new();
+    place.create("web", |_| {});
+    place.ready("web");
+    for (resource, name, edit, part) in edits() {
+        let before = part(&place.get(resource, name).expect("it is there"));
+        let writes = place.writes().len();
         place.patch(resource, name, &edit);
-        place.is(resource, name, &format!("is as before {edit}"), is);
-    };
-    put_back(
-        SECRETS,
-        "web-connection",
-        json!({ "data": { "id": "ZXZpbA==" } }),
-        &|secret| holds(secret, "id") == id,
-    );
-    put_back(
-        SECRETS,
-        "web-connection",
-        json!({ "data": { "address": null } }),
-        &|secret| !holds(secret, "address").is_empty(),
-    );
-    let label = json!({ "metadata": { "labels": { "app.kubernetes.io/managed-by": null } } });
-    put_back(SECRETS, "web-connection", label, &|secret| {
-        secret["metadata"]["labels"]["app.kubernetes.io/managed-by"] == "vmoperator"
-    });
-    let strange =
-        json!({ "spec": { "externalIPs": ["192.0.2.9"], "sessionAffinity": "ClientIP" } });
-    put_back(SERVICES, "web", strange, &|service| {
-        let spec = &service["spec"];
-        spec["externalIPs"].is_null() && spec["sessionAffinity"] == "None"
-    });
-    let ports = json!({ "spec": { "ports": [{ "name": "ssh", "port": 2222 }] } });
-    put_back(SERVICES, "web", ports, &|service| {
-        service["spec"]["ports"]
-            .as_array()
-            .is_some_and(|ports| ports.len() == 1 && ports[0]["port"] == 22)
-    });
-    let endpoints = json!({ "endpoints": [{ "addresses": ["192.0.2.7"] }] });
-    put_back(SLICES, "web-ipv4", endpoints, &|slice| {
-        Some(address_of(slice)) == address.as_ref()
-    });
+        place.is(resource, name, &format!("is as before {edit}"), |object| {
+            part(object) == before
+        });
+        assert_eq!(
+            place.writes().len(),
+            writes + 1,
+            "{edit}: {:?}",
+            place.writes()
+        );
+    }
     // What others add beside our fields is theirs.
     let before = place.writes().len();
-    place.patch(
-        SECRETS,
-        "web-connection",
-        &json!({ "data": { "theirs": "eA==" } }),
-    );
+    let theirs = json!({ "data": { "theirs": "eA==" } });
+    place.patch(SECRETS, "web-connection", &theirs);
     place.kubectl(&["annotate", SERVICES, "web", "theirs=yes"]);
-    // At rest for two polls: no write, and no read of an owned object.
-    let reads = || {
-        let all = audit::requests(place.house);
-        let ours = all
-            .iter()
-            .filter(|request| request.user == OPERATOR && request.namespace == place.namespace);
-        // Secrets are read for ProviderConfigs too.
-        ours.filter(|request| [SERVICES, SLICES].contains(&request.resource.as_str()))
-            .filter(|request| !request.is_write())
-            .map(ToString::to_string)
-            .collect::<Vec<_>>()
-    };
-    let (calls, seen) = (place.cloud.calls("get").0, reads().len());
-    until("two polls were made", || {
-        place.cloud.calls("get").0 >= calls + 2
-    });
+    place.is_at_rest();
     assert_eq!(place.writes().split_off(before), [""; 0]);
-    assert_eq!(reads().split_off(seen), [""; 0]);
     e2e::checker::check(place.house, &place.cloud);
+}
+
+/// An object of somebody else.
+fn theirs(place: &Place, kind: &str, name: &str) -> Value {
+    let mut object = json!({
+        "apiVersion": "v1", "kind": kind,
+        "metadata": { "name": name, "namespace": place.namespace },
+    });
+    match kind {
+        "Secret" => object["stringData"] = json!({ "password": "theirs" }),
+        "Service" => {
+            let spec = json!({ "ports": [{ "port": 80 }], "selector": { "app": "theirs" } });
+            object["spec"] = spec;
+        }
+        _ => {
+            object["apiVersion"] = json!("discovery.k8s.io/v1");
+            object["addressType"] = json!("IPv4");
+            object["endpoints"] = json!([{ "addresses": ["192.0.2.1"] }]);
+        }
+    }
+    object
 }
 
 #[test]
 fn an_object_of_somebody_else_is_named_and_never_touched() {
     let place = Place::new();
-    let theirs = |kind: &str, name: &str| {
-        let mut object = json!({
-            "apiVersion": "v1", "kind": kind,
-            "metadata": { "name": name, "namespace": place.namespace },
-        });
-        match kind {
-            "Secret" => object["stringData"] = json!({ "password": "theirs" }),
-            "Service" => {
-                object["spec"] =
-                    json!({ "ports": [{ "port": 80 }], "selector": { "app": "theirs" } })
-            }
-            _ => {
-                object["apiVersion"] = json!("discovery.k8s.io/v1");
-                object["addressType"] = json!("IPv4");
-                object["endpoints"] = json!([{ "addresses": ["192.0.2.1"] }]);
-            }
-        }
-        place.house.plane.apply(&object.to_string());
-    };
     for (kind, resource, vm, name) in [
         ("Secret", SECRETS, "a", "a-connection"),
         ("Service", SERVICES, "b", "b"),
         ("EndpointSlice", SLICES, "c", "c-ipv4"),
     ] {
-        theirs(kind, name);
+        place
+            .house
+            .plane
+            .apply(&theirs(&place, kind, name).to_string());
         let before = place.get(resource, name).expect("theirs");
         place.create(vm, |_| {});
         place
