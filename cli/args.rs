@@ -5,7 +5,7 @@ use clap::{Parser, Subcommand};
 use crate::env::{down, status, up};
 use crate::output::Color;
 use crate::runtime::embedded::{foreground, supervisor};
-use crate::verbs::{kubectl, mock, version};
+use crate::verbs::{create, delete, get, kubectl, mock, version, wait};
 
 /// Virtual machines on Kubernetes: environments to develop in, and the verbs to work with them
 #[derive(Debug, Parser)]
@@ -31,6 +31,14 @@ pub(crate) enum Command {
     Down(down::Args),
     /// Say what of an environment runs
     Status(status::Args),
+    /// Make a VirtualMachine and wait until it is Ready
+    Create(Box<create::Args>),
+    /// Show VirtualMachines or ProviderConfigs
+    Get(get::Args),
+    /// Delete VirtualMachines and wait until they are gone
+    Delete(delete::Args),
+    /// Wait for a condition, a phase, or a deletion
+    Wait(wait::Args),
     /// Run kubectl in an environment
     Kubectl(kubectl::Args),
     /// Run the mock provider alone

@@ -65,6 +65,8 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
+    const ENDED: &str = "VMC-ENDED";
+
     /// A failure with its cause; add what to do by [`Failure::fix`].
     pub(crate) fn new(exit: Exit, id: &'static str, cause: impl fmt::Display) -> Self {
         Self {
@@ -97,6 +99,16 @@ impl Failure {
             "VMC-PIPE",
             "the reader of the output has gone",
         )
+    }
+
+    /// Ended by a signal, as it is meant to be ended: nothing to say.
+    pub(crate) fn ended(exit: Exit) -> Self {
+        Self::new(exit, Self::ENDED, "ended by a signal")
+    }
+
+    /// Whether there is nothing to say.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.exit == Exit::ClosedPipe || self.id == Self::ENDED
     }
 
     /// The exit code for `main`.

@@ -2,6 +2,7 @@
 
 mod args;
 mod clock;
+mod cluster;
 mod env;
 mod files;
 mod hint;
@@ -18,7 +19,7 @@ use crate::args::{Args, Command};
 use crate::env::{down, status, up};
 use crate::hint::{Exit, Failure};
 use crate::runtime::embedded::{child, foreground, supervisor};
-use crate::verbs::{kubectl, mock, version};
+use crate::verbs::{create, delete, get, kubectl, mock, version, wait};
 
 fn main() -> ExitCode {
     // A child in its first life: nothing may come before this, it has no time and needs no runtime.
@@ -46,7 +47,7 @@ fn main() -> ExitCode {
     match run(args) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            if failure.exit != Exit::ClosedPipe {
+            if !failure.is_silent() {
                 output::failure(&failure);
             }
             failure.exit_code()
@@ -97,6 +98,10 @@ async fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Up(args) => up::run(*args).await,
         Command::Down(args) => down::run(args).await,
         Command::Status(args) => status::run(args).await,
+        Command::Create(args) => create::run(*args).await,
+        Command::Get(args) => get::run(args).await,
+        Command::Delete(args) => delete::run(args).await,
+        Command::Wait(args) => wait::run(args).await,
         Command::Kubectl(args) => kubectl::run(args),
         Command::Mock(args) => mock::run(*args).await,
         Command::Version(args) => version::run(&args),

@@ -1,6 +1,6 @@
 //! The embedded control plane: what it offers, and that nothing of it stays behind.
+#![cfg(test)]
 
-#[cfg(test)]
 mod support;
 
 use rustix::process::Signal;

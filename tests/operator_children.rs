@@ -1,4 +1,5 @@
 //! The objects that a VirtualMachine owns, on a real API server: made, kept, put back, never taken from others.
+#![cfg(test)]
 
 mod e2e;
 mod support;

@@ -1,4 +1,5 @@
 //! What the operator costs the API server and the provider, counted in the audit log and the provider's log.
+#![cfg(test)]
 
 mod e2e;
 mod support;

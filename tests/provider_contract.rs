@@ -1,11 +1,7 @@
 //! The client against servers of the provider API: the mock of this repository and, where it is there, a second
 //! one that was written independently in Go. What only one of the three believes shows here.
+#![cfg(test)]
 #![cfg(feature = "cli")]
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "helpers of tests fail like tests"
-)]
 
 #[path = "provider_contract/servers.rs"]
 mod servers;

@@ -4,6 +4,10 @@
     unreachable_pub,
     reason = "the derive of KubeSchema repeats each struct, with its pub, inside a function"
 )]
+#![expect(
+    clippy::duplicated_attributes,
+    reason = "printed columns are told apart by their names; type and priority repeat"
+)]
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::{CustomResource, KubeSchema};

@@ -6,7 +6,10 @@ use serde_json::{Value, json};
 use super::observe::{DepartedSight, Sight};
 use super::{AFTER_CONFLICT, Clouds, Cluster, ClusterError, Pass, Reconciler};
 use crate::api;
-use crate::domain::{ErrorKind, InstanceId, Intent, Moment, ObjectKey, ProviderError, Uid};
+use crate::domain::{
+    ErrorKind, InstanceId, Intent, Moment, ObjectKey, Operation, ProviderError, Uid,
+};
+use crate::lifecycle::policy::Planted;
 use crate::lifecycle::{Action, Memory, Outcome, Plan, Requeue};
 use crate::provider::Provider;
 use crate::runtime::clock::Clock;
@@ -162,7 +165,9 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
         };
         let life = config.key_lifetime();
         let sent = self.time.now();
-        let own = sight.memory.own_write().unwrap_or(sent);
+        let own = sight.memory.own_write();
+        let own = own.filter(|_| !self.policy.planted(Planted::NoWriteBeforeCreate));
+        let own = own.unwrap_or(sent);
         self.remember(sight, |memory| memory.sending_create(sent, life));
         failpoint::reach("create");
         let start_before = own + self.policy.own_write_valid;
@@ -170,6 +175,17 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
             .create(&intent.key(), &intent.body, start_before)
             .await;
         failpoint::reach("created");
+        // An answer that bears other tags is about something else; what came of ours is found out.
+        let result = result.and_then(|instance| {
+            let stranger = !instance.belongs_to(&intent.owner);
+            let malformed =
+                || ProviderError::without_answer(ErrorKind::Malformed, Operation::Create);
+            if stranger {
+                Err(malformed())
+            } else {
+                Ok(instance)
+            }
+        });
         let answer = result.as_ref().map(|_| ()).map_err(|error| error.kind);
         self.remember(sight, |memory| answered(memory, answer, sent, life));
         match result {

@@ -1,8 +1,12 @@
 //! What this process knows of every VirtualMachine: the store's version, the overlay of our own writes, and the
 //! memory of each uid. One lock, held for moments, never across a wait.
 
+mod entry;
+
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use entry::{Entry, is_older};
 
 use super::view::View;
 use crate::domain::{Moment, ObjectKey, Uid};
@@ -18,25 +22,6 @@ pub struct Knowledge {
 struct Inner {
     objects: HashMap<ObjectKey, Entry>,
     departed: HashMap<Uid, DepartedEntry>,
-}
-
-/// One object that is there.
-#[derive(Debug)]
-struct Entry {
-    /// The newest version that the watch delivered.
-    stored: Arc<View>,
-    /// The answer of our last write, while the store is older.
-    overlay: Option<Overlay>,
-    memory: Memory,
-    /// When the next full look (for doubles and higher incarnations) is due.
-    full_look_at: Moment,
-}
-
-#[derive(Debug)]
-struct Overlay {
-    view: Arc<View>,
-    /// From then on a live read decides.
-    until: Moment,
 }
 
 /// One object that vanished while an instance may be left.
@@ -93,6 +78,10 @@ impl Knowledge {
     /// The watch delivered a version. Gives the uid that this shows to have departed, if any.
     pub fn arrived(&self, policy: &Policy, view: View, arrival: Arrival) -> Option<Uid> {
         let mut inner = self.lock();
+        // A live read showed that it is gone, and the watch lags: what was known of it stays known.
+        if inner.departed.contains_key(&view.object.uid) {
+            return Some(inner.predecessor(policy, view));
+        }
         let key = view.object.key.clone();
         let departed = match inner.objects.get_mut(&key) {
             // The watch lags behind a live read that showed the next object of this name already.
@@ -254,9 +243,21 @@ impl Knowledge {
         (keys, uids)
     }
 
-    /// After a re-list or when versions went backwards, no own write stands in for the store without a live read.
+    /// A ProviderConfig changed: what was refused under it for good may be tried once more.
+    pub fn config_changed(&self, namespace: &str, config: &str) {
+        for entry in self.lock().objects.values_mut() {
+            let object = &entry.stored.object;
+            if object.key.namespace.as_ref() == namespace && object.provider_ref == config {
+                entry.memory.config_changed();
+            }
+        }
+    }
+
+    /// Before a re-list, or when versions went backwards: no own write stands in for the store without a live read,
+    /// and nothing counts as just added any more, because versions may have been missed.
     pub fn doubt_overlays(&self) {
         for entry in self.lock().objects.values_mut() {
+            entry.memory.missed_versions();
             if let Some(overlay) = &mut entry.overlay {
                 overlay.until = Moment::START;
             }
@@ -294,8 +295,8 @@ impl Inner {
         })
     }
 
-    /// A version of an object whose successor under the same name is known already: it is gone, and nobody here saw
-    /// how, so it departed.
+    /// A version of an object of which a live read showed already that it is gone: nobody here saw how, so it
+    /// departed. Should it be there after all, the departed key's own live read finds that out.
     fn predecessor(&mut self, policy: &Policy, view: View) -> Uid {
         let last = view.object;
         let uid = last.uid.clone();
@@ -332,72 +333,6 @@ impl Inner {
         self.departed
             .insert(uid.clone(), DepartedEntry { departed, memory });
         Some(uid)
-    }
-}
-
-impl Entry {
-    fn new(view: &View) -> Self {
-        Self {
-            stored: Arc::new(view.clone()),
-            overlay: None,
-            memory: Memory::default(),
-            full_look_at: Moment::START,
-        }
-    }
-
-    fn newest(&self) -> &View {
-        self.overlay.as_ref().map_or(&self.stored, |o| &o.view)
-    }
-
-    fn is_of_another(&self, view: &View) -> bool {
-        self.stored.object.uid != view.object.uid
-    }
-
-    /// From now on only a live read decides what the newest version is.
-    fn doubt(&mut self) {
-        let view = match &self.overlay {
-            Some(overlay) => Arc::clone(&overlay.view),
-            None => Arc::clone(&self.stored),
-        };
-        self.overlay = Some(Overlay {
-            view,
-            until: Moment::START,
-        });
-    }
-
-    fn store(&mut self, policy: &Policy, view: View, arrival: Arrival) {
-        match &self.overlay {
-            Some(overlay) if is_older(&view, &overlay.view) => {
-                self.memory.saw_older(&view.object);
-            }
-            Some(overlay) => {
-                let own = overlay.view.object.version == view.object.version;
-                let arrival = if own { Arrival::OwnWrite } else { arrival };
-                self.memory.saw(policy, &view.object, arrival);
-                self.overlay = None;
-            }
-            None => self.memory.saw(policy, &view.object, arrival),
-        }
-        self.stored = Arc::new(view);
-    }
-
-    /// Lets a version stand in for the store, unless the store shows that very version.
-    fn lay_over(&mut self, policy: &Policy, view: View, now: Moment) {
-        let needed = view.object.version != self.stored.object.version;
-        self.overlay = needed.then(|| Overlay {
-            view: Arc::new(view),
-            until: now + policy.overlay_valid,
-        });
-    }
-}
-
-/// Whether a version is older than another of the same object. Kubernetes promises that resourceVersions of one
-/// kind compare as numbers; where they are none, what arrives later counts as newer.
-fn is_older(view: &View, than: &View) -> bool {
-    let number = |view: &View| view.object.version.parse::<u64>();
-    match (number(view), number(than)) {
-        (Ok(one), Ok(other)) => one < other,
-        (Ok(_) | Err(_), Ok(_) | Err(_)) => false,
     }
 }
 

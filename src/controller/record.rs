@@ -66,6 +66,10 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
 }
 
 fn difference(old: &VirtualMachineStatus, new: &VirtualMachineStatus) -> Option<Value> {
+    // Most passes change nothing, and comparing is far cheaper than writing both out.
+    if old == new {
+        return None;
+    }
     let value = |status| serde_json::to_value(status).unwrap_or_else(|_| json!({}));
     patch::between(&value(old), &value(new))
 }

@@ -81,7 +81,7 @@ fn held(object: &Object, config: &Config) -> Option<Reason> {
         Some(Reason::ClusterIdChanged)
     } else if account_changed(object, config) {
         Some(Reason::AccountChanged)
-    } else if !config.capabilities.safe_create() {
+    } else if !config.safe_create() {
         Some(Reason::SafeCreateUnsupported)
     } else {
         None

@@ -39,7 +39,7 @@ pub fn decide_departed(
         Ok(config) if account_changed(&departed.last, config) => {
             return Plan::hold(Reason::AccountChanged);
         }
-        Ok(config) if !config.capabilities.safe_create() => {
+        Ok(config) if !config.safe_create() => {
             return Plan::hold(Reason::SafeCreateUnsupported);
         }
         Ok(_) => {}

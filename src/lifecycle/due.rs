@@ -92,7 +92,7 @@ pub fn gap(
     now: Moment,
 ) -> Duration {
     let lag = config.capabilities.list_lag;
-    if needs_long(policy, object, memory, now) && !policy.planted(Planted::ShortLooks) {
+    if needs_long(policy, object, memory, now) {
         long_gap(policy, config)
     } else {
         lag
@@ -102,7 +102,11 @@ pub fn gap(
 /// The distance of a long pair.
 #[must_use]
 pub fn long_gap(policy: &Policy, config: &Config) -> Duration {
-    config.timeout + config.capabilities.list_lag + policy.look_margin
+    let lag = config.capabilities.list_lag;
+    if policy.planted(Planted::ShortLooks) {
+        return lag;
+    }
+    config.timeout + lag + policy.look_margin
 }
 
 fn needs_long(policy: &Policy, object: &Object, memory: &Memory, now: Moment) -> bool {
@@ -130,7 +134,7 @@ fn holds_without_looking(object: &Object, memory: &Memory, config: &Config) -> b
         || foreign_cluster
         || other_account
         || nothing_to_delete
-        || !config.capabilities.safe_create()
+        || !config.safe_create()
 }
 
 /// Whether these credentials belong to another account than the intent was written for: then absence proves

@@ -123,6 +123,11 @@ impl Memory {
         self.sign |= object.shows_intent();
     }
 
+    /// Versions may have been missed: nobody can say any more that none but ours came since it was added.
+    pub fn missed_versions(&mut self) {
+        self.born = false;
+    }
+
     fn forget_incarnation(&mut self) {
         self.first = false;
         self.in_doubt = false;
@@ -193,6 +198,12 @@ impl Memory {
         self.own_write = Some(sent);
         self.first = first;
         self.blind_until = first.then_some(sent + key_lifetime / 2);
+    }
+
+    /// The ProviderConfig changed: what it refused for good may be accepted now.
+    pub fn config_changed(&mut self) {
+        self.refused = None;
+        self.refusal = None;
     }
 
     /// We are about to send a guarded write: until it is acknowledged, none of ours stands.

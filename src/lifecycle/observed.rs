@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use super::children::Children;
 use super::memory::Memory;
 use super::object::Object;
+use super::policy::LOOK_MARGIN;
 use super::sighting::Sighting;
 use crate::domain::{Capabilities, Moment, ProviderError, Reason};
 
@@ -60,6 +61,14 @@ pub struct ConfigProblem {
 }
 
 impl Config {
+    /// Whether creating is safe here: keys and finds are offered, and a key lives long enough that a doubt in
+    /// deletion can be settled and looked after twice before the settling is believed no longer.
+    #[must_use]
+    pub fn safe_create(&self) -> bool {
+        let pair = self.timeout + self.capabilities.list_lag + LOOK_MARGIN;
+        self.capabilities.safe_create() && self.key_lifetime() / 2 > pair
+    }
+
     /// How long the provider remembers an idempotency key; zero where it does not.
     #[must_use]
     pub fn key_lifetime(&self) -> Duration {

@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use crate::domain::{ClusterId, Network};
 
+/// Added to the distance of a long pair of looks: the longest age of the write that goes before a create.
+pub const LOOK_MARGIN: Duration = Duration::from_secs(5);
+
 /// Settings of the loop. Times are lengths; nothing here is a point in time.
 #[derive(Clone, Debug)]
 pub struct Policy {
@@ -40,8 +43,8 @@ impl Policy {
     pub fn new(cluster: ClusterId) -> Self {
         Self {
             cluster,
-            own_write_valid: Duration::from_secs(5),
-            look_margin: Duration::from_secs(5),
+            own_write_valid: LOOK_MARGIN,
+            look_margin: LOOK_MARGIN,
             transition_poll: Duration::from_secs(2),
             provisioning_deadline: Duration::from_mins(15),
             intend_again: Duration::from_secs(1),

@@ -142,6 +142,7 @@ impl<K: Resource<DynamicType = ()> + 'static> Listener<Trace<K>> for ChildListen
                 self.tell(self.arrived(&new));
             }
             Event::Removed(object) => self.tell(self.vanished(&object)),
+            Event::ListingAgain => {}
             Event::Listed => self.machines.owned().listed(self.kind),
         }
     }

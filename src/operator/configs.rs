@@ -67,6 +67,12 @@ impl Configs {
             wakes: Arc::new(machines.clone()),
             clock: Arc::clone(&parts.clock),
         };
+        let (book, going) = (Arc::clone(&parts.book), queue.clone());
+        machines.on_finished(move |namespace| {
+            for config in book.going_in(namespace) {
+                going.add(ConfigTarget::Config(config), Lane::High);
+            }
+        });
         Self {
             reconciler: Arc::new(reconciler),
             book: Arc::clone(&parts.book),
@@ -181,6 +187,7 @@ impl Listener<ProviderConfig> for ConfigListener {
                     configs.queue.add(ConfigTarget::Secret(key), Lane::High);
                 }
             }
+            Event::ListingAgain => {}
             Event::Listed => configs.book.listed(),
         }
     }
@@ -188,6 +195,11 @@ impl Listener<ProviderConfig> for ConfigListener {
     fn wake(&self, key: &ObjectKey, _why: Wake) {
         self.0.queue.cut_short(ConfigTarget::Config(key.clone()));
     }
+}
+
+fn is_marked(meta: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta) -> bool {
+    let finalizers = meta.finalizers.as_deref().unwrap_or_default();
+    finalizers.iter().any(|one| one == IN_USE_FINALIZER)
 }
 
 /// Metadata of Secrets: what one of them holds is read by the pass that needs it.
@@ -207,7 +219,14 @@ impl Listener<PartialObjectMeta<Secret>> for SecretListener {
         hasher.finish()
     }
 
-    fn on_event(&self, _event: Event<PartialObjectMeta<Secret>>) {}
+    fn on_event(&self, event: Event<PartialObjectMeta<Secret>>) {
+        // One that bears our mark at the start may be left over: its ProviderConfig went, and then a process ended.
+        let Event::Added(object) = event else { return };
+        if is_marked(object.meta()) {
+            let key = ConfigTarget::Secret(object.key());
+            self.0.queue.add(key, Lane::Low);
+        }
+    }
 
     fn wake(&self, key: &ObjectKey, why: Wake) {
         let Self(configs) = self;

@@ -1,8 +1,8 @@
 //! The loop over VirtualMachines, wired: watch → queue → workers.
 
 use std::convert::Infallible;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use kube::Api;
@@ -50,7 +50,11 @@ pub(super) struct Machines {
     queue: WorkQueue<Target>,
     /// Whether the first list is complete.
     listed: Arc<AtomicBool>,
+    /// Told the namespace whenever nothing of an object is left to do.
+    finished: Arc<OnceLock<Finished>>,
 }
+
+type Finished = Box<dyn Fn(&str) + Send + Sync>;
 
 impl Machines {
     pub(super) fn new(parts: &Parts) -> Self {
@@ -71,7 +75,14 @@ impl Machines {
             reconciler: Arc::new(reconciler),
             queue,
             listed: Arc::default(),
+            finished: Arc::default(),
         }
+    }
+
+    /// Whom to tell the namespace whenever nothing of an object is left to do. Set once.
+    pub(super) fn on_finished(&self, tell: impl Fn(&str) + Send + Sync + 'static) {
+        let first = self.finished.set(Box::new(tell)).is_ok();
+        debug_assert!(first, "one listener");
     }
 
     pub(super) fn queue(&self) -> WorkQueue<Target> {
@@ -180,6 +191,14 @@ impl Reconcile<Target> for Machines {
     async fn reconcile(&self, job: &Job<Target>) -> Pass {
         let pass = self.reconciler.reconcile(&job.key).await;
         self.follow_up();
+        // The watch may have told of the end before; a departed object ends without the watch.
+        let departed = matches!(job.key, Target::Departed { .. });
+        let ended = pass.action == "remove-finalizer";
+        if let Some(tell) = self.finished.get()
+            && (ended || departed && pass.requeue == Requeue::OnChange)
+        {
+            tell(job.key.tenant());
+        }
         if let Some(id) = &pass.id {
             Span::current().record("id", id);
         }
@@ -211,6 +230,11 @@ impl Wakes for Machines {
 
     fn departed(&self, key: &ObjectKey) -> usize {
         self.users_of(key).1.len()
+    }
+
+    fn changed(&self, key: &ObjectKey) {
+        let knowledge = self.reconciler.knowledge();
+        knowledge.config_changed(&key.namespace, &key.name);
     }
 
     fn wake(&self, key: &ObjectKey) {
@@ -283,10 +307,8 @@ impl Listener<VirtualMachine> for MachineListener {
                 self.follow(reconciler.vanished(&object.key(), &uid));
                 self.configs.user_went(&view);
             }
-            Event::Listed => {
-                reconciler.knowledge().doubt_overlays();
-                self.machines.listed.store(true, Ordering::SeqCst);
-            }
+            Event::ListingAgain => reconciler.knowledge().doubt_overlays(),
+            Event::Listed => self.machines.listed.store(true, Ordering::SeqCst),
         }
     }
 

@@ -45,6 +45,9 @@ pub enum Event<K> {
     },
     /// The object is gone; its last version. After a gap in the watch it may never have been seen going.
     Removed(Object<K>),
+    /// The store is about to be brought up to a new list, because versions were missed: what arrives until
+    /// [`Event::Listed`] may jump over some.
+    ListingAgain,
     /// A list is complete: what the store holds is what the API server held a moment ago. Every `Added` before the
     /// first `Listed` was there already when this process started.
     Listed,

@@ -8,7 +8,9 @@
 //! ```
 
 mod api_server;
+mod arrival;
 mod cloud;
+mod leadership;
 mod network;
 mod oracle;
 mod planted;

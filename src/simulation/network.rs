@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use super::cloud::Sight;
 use super::oracle::Broken;
+use super::swarm::Aim;
 use super::wire::{Answer, Request};
-use super::world::{Doctored, World};
+use super::world::World;
 use crate::controller::Target;
-use crate::domain::{ErrorKind, IdempotencyKey, Incarnation, Moment, Owner, Uid};
+use crate::domain::{ErrorKind, Moment, Uid};
 
 /// How long a client waits for the API server.
 const CLUSTER_TIMEOUT: Duration = Duration::from_secs(10);
@@ -27,8 +27,11 @@ pub(super) struct Flight {
     pub(super) deadline: Option<Moment>,
     /// Whose instance it writes.
     uid: Option<Uid>,
-    target: Target,
-    low: bool,
+    pub(super) target: Target,
+    incarnation: Option<u32>,
+    pub(super) low: bool,
+    /// Abandoned by its client, it comes as late as it can.
+    pub(super) lazy: bool,
 }
 
 #[derive(Debug)]
@@ -36,7 +39,7 @@ enum State {
     /// Held back by the limiter.
     Queued,
     Sent,
-    Answered(Answer),
+    Answered(Box<Answer>),
     /// Lost; the client waits.
     Silent,
 }
@@ -82,6 +85,26 @@ impl Flight {
         matches!(self.state, State::Answered(_))
     }
 
+    /// The incarnation that it creates, once sent and until it arrives.
+    pub(super) fn creates(&self) -> Option<u32> {
+        self.incarnation.filter(|_| self.is_sent())
+    }
+
+    /// Whether it takes our finalizer off.
+    pub(super) fn removes_finalizer(&self) -> bool {
+        matches!(self.request, Request::Metadata(..)) && !self.is_finalizer_patch()
+    }
+
+    pub(super) fn is_aimed_at(&self, aim: Aim) -> bool {
+        match aim {
+            Aim::Everything => true,
+            Aim::Creates => matches!(self.request, Request::Create { .. }),
+            Aim::Writes => self.request.is_write(),
+            Aim::Cluster => self.request.to_cluster(),
+            Aim::Cloud => !self.request.to_cluster(),
+        }
+    }
+
     pub(super) fn is_finalizer_patch(&self) -> bool {
         match &self.request {
             Request::Metadata(_, patch) => !patch["annotations"].is_null(),
@@ -112,7 +135,9 @@ impl World {
             deadline: None,
             uid: None,
             target,
+            incarnation: None,
             low: false,
+            lazy: false,
         });
         if queued {
             Ok(())
@@ -135,11 +160,12 @@ impl World {
             }
             _ => None,
         };
-        let (mut uid, mut low) = (None, false);
+        let (mut uid, mut low, mut number) = (None, false, None);
         if let (None, Request::Create { body, .. }) = (refusal, &flight.request) {
             let (owner, incarnation) = owner_of(body.as_str());
             low = self.check_create(&owner, incarnation)?;
             uid = Some(owner);
+            number = Some(incarnation);
         }
         let timeout = if to_cluster {
             CLUSTER_TIMEOUT
@@ -154,9 +180,9 @@ impl World {
             Some(kind) => format!("p{life} #{id} {word}: not sent, {}", kind.label()),
             None => format!("p{life} #{id} {word}"),
         });
-        (flight.uid, flight.low) = (uid, low);
+        (flight.uid, flight.low, flight.incarnation) = (uid, low, number);
         match refusal {
-            Some(kind) => flight.state = State::Answered(flight.request.failure(kind)),
+            Some(kind) => flight.state = State::Answered(Box::new(flight.request.failure(kind))),
             None => {
                 flight.state = State::Sent;
                 flight.deadline = Some(now + timeout);
@@ -205,7 +231,7 @@ impl World {
     }
 
     fn answered(&mut self, at: usize, answer: Answer) {
-        self.flights[at].state = State::Answered(answer);
+        self.flights[at].state = State::Answered(Box::new(answer));
         if !self.flights[at].client {
             self.flights.swap_remove(at);
         }
@@ -214,6 +240,7 @@ impl World {
     /// The client is told that nobody knows, while the request is still under way.
     fn give_up(&mut self, at: usize) {
         let deadline = self.rest_dies_at(at);
+        let lazy = self.random.bool();
         let flight = &mut self.flights[at];
         let rest = Flight {
             id: flight.id,
@@ -226,10 +253,12 @@ impl World {
             deadline,
             uid: flight.uid.clone(),
             target: flight.target.clone(),
+            incarnation: flight.incarnation,
             low: flight.low,
+            lazy,
         };
         let stays = flight.is_sent() && flight.request.is_write();
-        flight.state = State::Answered(flight.request.failure(ErrorKind::Unavailable));
+        flight.state = State::Answered(Box::new(flight.request.failure(ErrorKind::Unavailable)));
         flight.deadline = None;
         if stays {
             self.flights.push(rest);
@@ -258,7 +287,7 @@ impl World {
         let Some(process) = &mut self.processes[slot] else {
             return Ok(());
         };
-        process.wire.answer(flight.call, answer);
+        process.wire.answer(flight.call, *answer);
         let pass = process.passes.iter().position(|r| r.call == flight.call);
         let polled = process.poll(pass.expect("an answer belongs to a pass"));
         self.polled(slot, polled)
@@ -274,10 +303,22 @@ impl World {
             if stays {
                 self.flights[at].deadline = self.rest_dies_at(at);
                 self.flights[at].client = false;
+                self.flights[at].lazy = self.random.bool();
             } else {
                 self.flights.swap_remove(at);
             }
         }
+    }
+
+    /// The last moment at which an abandoned request that comes as late as it can may still take effect.
+    pub(super) fn last_call(&self) -> Option<(usize, Moment)> {
+        let lazy = self
+            .flights
+            .iter()
+            .enumerate()
+            .filter(|(_, f)| f.lazy && !f.client);
+        let last = lazy.filter_map(|(at, f)| Some((at, f.deadline? - Duration::from_millis(1))));
+        last.min_by_key(|(_, moment)| *moment)
     }
 
     /// Deadlines that have passed: clients give up, and a request to the cloud takes no effect later.
@@ -297,115 +338,9 @@ impl World {
                 self.give_up(at);
             }
             let flight = &mut self.flights[at];
-            flight.state = State::Answered(flight.request.failure(ErrorKind::TimedOut));
+            flight.state = State::Answered(Box::new(flight.request.failure(ErrorKind::TimedOut)));
             flight.deadline = None;
         }
-    }
-
-    /// The request takes effect.
-    fn apply(&mut self, at: usize) -> Result<Answer, Broken> {
-        let request = self.flights[at].request.clone();
-        let now = self.now;
-        Ok(match &request {
-            Request::Live(key) => Answer::Live(Ok(self.api.live(key))),
-            Request::Metadata(guard, patch) => {
-                let removes = !self.flights[at].is_finalizer_patch();
-                let result = self.api.patch_metadata(guard, patch);
-                self.note_objects(removes);
-                Answer::Written(result)
-            }
-            Request::Status(guard, patch) => Answer::Written(self.api.patch_status(guard, patch)),
-            Request::Get(id) => Answer::Instance(self.cloud.get(id)),
-            Request::Find(owner) => Answer::Found(Ok(self.find(owner))),
-            Request::Create { key, body, .. } => {
-                let key = self.key(key);
-                let in_work = self.storm && self.swarm.words.inuse && self.random.bool();
-                let before = self.cloud.machines.len();
-                let result = self.cloud.create(&key, body, now, in_work);
-                if let Some(machine) = self.cloud.machines.get_mut(before) {
-                    machine.low = self.flights[at].low;
-                }
-                Answer::Instance(result)
-            }
-            Request::Delete(id) => {
-                let gone = self.cloud.delete(id, now);
-                if let Some(machine) = gone {
-                    self.check_delete(machine, &self.flights[at].target)?;
-                }
-                Answer::Deleted(Ok(()))
-            }
-        })
-    }
-
-    fn check_delete(&self, machine: usize, target: &Target) -> Result<(), Broken> {
-        let machine = &self.cloud.machines[machine];
-        let (id, uid) = (&machine.instance.id, &machine.uid);
-        if let Some(stored) = self.api.of_uid(uid)
-            && !stored.view.object.deleting
-        {
-            return Err(format!("D: {id} of the live object {uid} is deleted"));
-        }
-        let life = self.lives.iter().find(|l| l.uid == *uid);
-        let right = match target {
-            Target::Departed { uid: own, .. } => own == uid,
-            Target::Object(key) => life.is_some_and(|l| l.key == *key),
-        };
-        if right {
-            Ok(())
-        } else {
-            Err(format!("D: a pass over {target:?} deletes {id} of {uid}"))
-        }
-    }
-
-    fn find(&mut self, owner: &Owner) -> Vec<crate::domain::Instance> {
-        let (words, random) = (self.swarm.words, &mut self.random);
-        let mut found = self.cloud.find(owner, self.now, || Sight {
-            misses_young: words.lag && random.bool(),
-            shows_gone: words.ghost && random.bool(),
-        });
-        if self.doctored == Some(Doctored::FindByKey) {
-            let stored = self.api.of_uid(&owner.uid);
-            let intent = stored.and_then(|s| s.view.object.intent());
-            let wanted = intent.map_or(Incarnation::FIRST, |i| i.incarnation);
-            found.retain(|instance| instance.incarnation() == wanted);
-        }
-        found
-    }
-
-    fn key(&mut self, key: &IdempotencyKey) -> String {
-        let mut text = key.as_str().to_owned();
-        if self.doctored == Some(Doctored::NewKey) {
-            let again = self.posted.iter().filter(|k| *k == key.as_str()).count();
-            self.posted.push(text.clone());
-            text = format!("{text}-{again}");
-        }
-        text
-    }
-
-    /// The racing DELETE that found no finalizer.
-    fn race(&mut self, at: usize) {
-        let Request::Metadata(guard, _) = &self.flights[at].request else {
-            return;
-        };
-        if let Some(stored) = self.api.objects.get(&guard.key).cloned() {
-            self.api.remove(stored);
-        }
-    }
-
-    /// Whether a racing DELETE could have slipped in before this patch.
-    pub(super) fn can_race(&self, flight: &Flight) -> bool {
-        let Request::Metadata(guard, _) = &flight.request else {
-            return false;
-        };
-        flight.is_sent()
-            && flight.is_finalizer_patch()
-            && self.api.objects.get(&guard.key).is_some_and(|stored| {
-                let object = &stored.view.object;
-                object.version == guard.version
-                    && object.uid == guard.uid
-                    && !object.deleting
-                    && stored.view.finalizers.is_empty()
-            })
     }
 }
 

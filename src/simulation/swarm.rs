@@ -23,10 +23,12 @@ macro_rules! words {
                 words
             }
 
-            /// Turns each word on with even chances, except those that break an assumption of the protocol.
+            /// Turns each word on with chances that differ from run to run: few faults go deep, many go wide. Those
+            /// that break an assumption of the protocol stay off.
             pub(super) fn random(random: &mut fastrand::Rng) -> Self {
                 let mut words = Self::default();
-                $(words.$word = random.bool();)+
+                let chance = [15, 35, 60][random.usize(..3)];
+                $(words.$word = random.u8(..100) < chance;)+
                 words.late = false;
                 words
             }
@@ -96,6 +98,16 @@ words! {
     late,
 }
 
+/// Which requests the network's faults are for: faults that fall on everything seldom meet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Aim {
+    Everything,
+    Creates,
+    Writes,
+    Cluster,
+    Cloud,
+}
+
 /// A run's parameters.
 #[derive(Clone, Debug)]
 pub(super) struct Swarm {
@@ -118,6 +130,7 @@ pub(super) struct Swarm {
     pub(super) haste: u32,
     /// How often faults come, 1 to 20.
     pub(super) malice: u32,
+    pub(super) aim: Aim,
     /// How slow watches are, 1 (slow) to 20.
     pub(super) watch: u32,
 }
@@ -148,6 +161,13 @@ impl Swarm {
             poll: Duration::from_mins(5),
             haste: random.u32(1..=20),
             malice: random.u32(1..=20),
+            aim: [
+                Aim::Everything,
+                Aim::Creates,
+                Aim::Writes,
+                Aim::Cluster,
+                Aim::Cloud,
+            ][random.usize(..5)],
             watch: random.u32(1..=20),
             words,
         }

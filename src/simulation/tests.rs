@@ -3,26 +3,76 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::oracle::{Broken, Counts};
-use super::planted::{Bug, ROWS};
+use super::planted::{Bias, Bug, ROWS, Row};
 use super::swarm::{Swarm, Words};
 use super::trace::Trace;
 use super::world::{Verdict, World};
 use crate::domain::ClusterId;
 use crate::lifecycle::Policy;
+use crate::runtime::clock::{Clock, SystemClock};
 
 /// Seeds of a run without SIM_SEEDS.
-const DEFAULT_SEEDS: u64 = 5_000;
+const DEFAULT_SEEDS: u64 = 15_000;
 
-fn world(seed: u64, words: Option<Words>, bug: Option<Bug>, keep: bool) -> World {
+/// How a seed is run: in which worlds, and with which bug.
+#[derive(Clone, Copy)]
+struct Setting {
+    words: Option<Words>,
+    steer: fn(&mut Swarm),
+    bias: Bias,
+    bug: Option<Bug>,
+}
+
+impl Setting {
+    fn drawn() -> Self {
+        Self {
+            words: None,
+            steer: |_| (),
+            bias: super::planted::none,
+            bug: None,
+        }
+    }
+
+    fn of(row: &Row) -> Self {
+        Self {
+            words: Some(Words::parse(row.words)),
+            steer: row.steer,
+            bias: row.bias,
+            bug: Some(row.bug),
+        }
+    }
+
+    /// What the environment asks for.
+    fn asked() -> Self {
+        let row = std::env::var("SIM_BUG").ok().map(|name| {
+            let row = ROWS.iter().find(|row| row.name == name);
+            row.expect("SIM_BUG names no planted bug")
+        });
+        let mut setting = row.map_or_else(Self::drawn, Self::of);
+        if std::env::var_os("SIM_CLEAN").is_some() {
+            setting.bug = None;
+        }
+        if let Ok(list) = std::env::var("SIM_WORDS") {
+            setting.words = Some(Words::parse(&list));
+        }
+        setting
+    }
+}
+
+fn world(seed: u64, setting: Setting, keep: bool) -> World {
     let mut random = fastrand::Rng::with_seed(seed ^ 0x5eed_0000_0000_0000);
-    let swarm = Swarm::draw(&mut random, words);
+    let mut swarm = Swarm::draw(&mut random, setting.words);
+    (setting.steer)(&mut swarm);
+    let bug = setting.bug;
     let policy = Policy::new(ClusterId::new("c"));
-    World::new(seed, swarm, policy, bug, Trace::new(keep))
+    let mut world = World::new(seed, swarm, policy, bug, Trace::new(keep));
+    world.bias = setting.bias;
+    world
 }
 
 /// Runs one seed; a panic is a failure like any other.
-fn run(seed: u64, words: Option<Words>, bug: Option<Bug>) -> Result<Verdict, Broken> {
-    let mut world = world(seed, words, bug, false);
+fn run(seed: u64, setting: Setting) -> Result<Verdict, Broken> {
+    let mut world = world(seed, setting, false);
     catch_unwind(AssertUnwindSafe(|| world.run())).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
@@ -38,33 +88,45 @@ fn number(variable: &str) -> Option<u64> {
     )
 }
 
-fn words() -> Option<Words> {
-    std::env::var("SIM_WORDS")
-        .ok()
-        .map(|list| Words::parse(&list))
-}
-
 fn replay_with(seed: u64) -> String {
     format!("SIM_SEED={seed} cargo test --lib simulation::tests::replay -- --nocapture")
+}
+
+/// Seeds that once showed a bug in the production code, or that reach far: they always run.
+#[test]
+fn the_corpus_stays_clean() {
+    for line in include_str!("corpus.txt").lines() {
+        let seed = line.split_whitespace().next().unwrap_or("#");
+        if seed.starts_with('#') {
+            continue;
+        }
+        let seed = seed
+            .parse()
+            .expect("a line of the corpus begins with a seed");
+        if let Err(broken) = run(seed, Setting::drawn()) {
+            panic!("seed {seed}: {broken}\nreplay: {}", replay_with(seed));
+        }
+    }
 }
 
 #[test]
 fn seeds() {
     let seeds = number("SIM_SEEDS").unwrap_or(DEFAULT_SEEDS);
     let first = number("SIM_FIRST").unwrap_or(1);
-    let words = words();
+    let setting = Setting::asked();
+    let began = SystemClock.now();
     let mut sum = Counts::default();
     let (mut steps, mut faults) = (0u64, 0u64);
     let mut failures: Vec<(u64, Broken)> = Vec::new();
     let most = usize::try_from(number("SIM_FAILURES").unwrap_or(1)).unwrap();
     for seed in first..first + seeds {
-        match run(seed, words, None) {
+        match run(seed, setting) {
             Ok(verdict) => {
                 steps += u64::from(verdict.steps);
                 faults += u64::from(verdict.faults);
                 sum.add(&verdict.counts);
                 if seed % 100 == 0 {
-                    let again = run(seed, words, None).map(|v| v.hash);
+                    let again = run(seed, setting).map(|v| v.hash);
                     assert_eq!(
                         again,
                         Ok(verdict.hash),
@@ -81,7 +143,14 @@ fn seeds() {
             }
         }
     }
-    println!("{seeds} seeds, {steps} steps, {faults} faults, {sum:?}");
+    let took = SystemClock.now().since(began).as_secs_f64();
+    println!(
+        "{seeds} seeds in {took:.1} s, {:.0} per second: {steps} steps, {faults} faults",
+        seeds as f64 / took
+    );
+    println!(
+        "at the end: {sum:?} (leaked: instances left to the orphan sweep, as the protocol excuses)"
+    );
     if let Some((seed, broken)) = failures.first() {
         panic!("seed {seed}: {broken}\nreplay: {}", replay_with(*seed));
     }
@@ -93,11 +162,7 @@ fn replay() {
         println!("set SIM_SEED to a seed to see its trace");
         return;
     };
-    let bug = std::env::var("SIM_BUG").ok().map(|name| {
-        let row = ROWS.iter().find(|row| row.name == name);
-        row.expect("SIM_BUG names no planted bug").bug
-    });
-    let mut world = world(seed, words(), bug, true);
+    let mut world = world(seed, Setting::asked(), true);
     println!("{}: {:?}", world.swarm.words.list(), world.swarm);
     let result = catch_unwind(AssertUnwindSafe(|| world.run()));
     for line in world.trace.lines() {
@@ -117,4 +182,33 @@ impl Counts {
         self.drifted += other.drifted;
         self.duplicates += other.duplicates;
     }
+}
+
+/// Seeds until a bug is found in its world, with what was broken.
+fn hunt(row: &Row) -> Option<(u64, Broken)> {
+    let planted = Setting::of(row);
+    let clean = Setting {
+        bug: None,
+        ..planted
+    };
+    (1..=row.budget).find_map(|seed| {
+        let what = run(seed, planted).err()?;
+        // Without the bug the same seed must be clean, or it shows something else.
+        run(seed, clean).is_ok().then_some((seed, what))
+    })
+}
+
+#[test]
+fn every_planted_bug_is_found() {
+    let mut missed = Vec::new();
+    for row in ROWS {
+        match hunt(row) {
+            Some((seeds, what)) => println!("{:<40} {seeds:>6} seeds  {what}", row.name),
+            None => {
+                println!("{:<40} NOT FOUND in {} seeds", row.name, row.budget);
+                missed.push(row.name);
+            }
+        }
+    }
+    assert!(missed.is_empty(), "not found: {missed:?}");
 }

@@ -87,6 +87,9 @@ impl World {
             self.add_faults(&mut list);
             self.add_time(&mut list);
         }
+        for (weight, _, event) in &mut list.0 {
+            *weight *= (self.bias)(self, event);
+        }
         let total: u32 = list.0.iter().map(|(weight, _, _)| weight).sum();
         if total == 0 {
             return Event::Time(
@@ -124,6 +127,7 @@ impl World {
             let process = self.processes[flight.slot].as_ref();
             let awake = process.is_some_and(|p| p.life == flight.life && !p.paused);
             let go = |fate| Event::Network(at, fate);
+            let fault = fault && flight.is_aimed_at(self.swarm.aim);
             if flight.is_queued() && awake {
                 list.free(20, go(Fate::Send));
             } else if flight.is_answered() && awake {
@@ -132,6 +136,12 @@ impl World {
                     list.fault(malice, go(Fate::GiveUp));
                 }
             } else if flight.is_sent() {
+                if flight.lazy {
+                    let (arrive, die) = if self.storm { (1, 0) } else { (20, 5) };
+                    list.0.push((arrive, Cost::Free, go(Fate::Arrive)));
+                    list.0.push((die, Cost::Free, go(Fate::Die)));
+                    continue;
+                }
                 list.free(if flight.client { 40 } else { 6 }, go(Fate::Arrive));
                 if !flight.client {
                     list.free(2, go(Fate::Die));
@@ -153,7 +163,7 @@ impl World {
                     let kind = kinds[flight.id as usize % 2];
                     list.fault(malice, go(Fate::FailAfter(kind)));
                 }
-                if fault && words.race && self.can_race(flight) {
+                if self.storm && self.faults > 0 && words.race && self.can_race(flight) {
                     list.fault(malice * 2, go(Fate::Race));
                 }
             }
@@ -195,9 +205,9 @@ impl World {
         }
         let words = self.swarm.words;
         for at in 0..self.swarm.names {
-            let mut act = |on: bool, weight, act| {
+            let mut act = |on: bool, weight: u32, act: Act| {
                 if on {
-                    list.0.push((weight, Cost::Act, Event::User(act)));
+                    list.0.push((weight * 4, Cost::Act, Event::User(act)));
                 }
             };
             let Some(stored) = self.api.objects.get(&name(at)) else {
@@ -260,8 +270,8 @@ impl World {
             let leads = process.leading();
             let overlap = words.overlap && leaders == 1 && !leads && !process.paused;
             fault(overlap, malice, Event::Elect(slot));
-            fault(words.overlap && leaders == 2 && leads, 2, Event::Exit(slot));
-            fault(words.crash && leads, malice / 2 + 1, Event::Crash(slot));
+            fault(words.overlap && leaders == 2 && leads, 4, Event::Exit(slot));
+            fault(words.crash && leads, malice / 5 + 1, Event::Crash(slot));
             fault(
                 words.pause && leads && !process.paused,
                 malice / 2 + 1,
@@ -316,7 +326,7 @@ impl World {
             if let Some(to) = to {
                 let (to, cost) = bound(to);
                 if to > self.now {
-                    list.0.push((weight, cost, Event::Time(to)));
+                    list.0.push((weight * 4, cost, Event::Time(to)));
                 }
             }
         }
@@ -330,15 +340,16 @@ enum Cost {
     Act,
 }
 
+/// What may happen next, with quarters of a weight, and what it costs.
 #[derive(Default)]
 struct Events(Vec<(u32, Cost, Event)>);
 
 impl Events {
     fn free(&mut self, weight: u32, event: Event) {
-        self.0.push((weight, Cost::Free, event));
+        self.0.push((weight * 4, Cost::Free, event));
     }
 
     fn fault(&mut self, weight: u32, event: Event) {
-        self.0.push((weight, Cost::Fault, event));
+        self.0.push((weight * 4, Cost::Fault, event));
     }
 }

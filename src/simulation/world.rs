@@ -11,13 +11,9 @@ use super::process::{Polled, Process};
 use super::swarm::Swarm;
 use super::trace::Trace;
 use super::wire::SimClock;
-use crate::domain::{Capabilities, ClusterId, Moment, TermHolder, Uid};
+use crate::domain::{Capabilities, ClusterId, Moment};
 use crate::lifecycle::{Config, Policy};
 
-/// A leader renews within this, or is one no more.
-const RENEW_DEADLINE: Duration = Duration::from_secs(10);
-/// Another may take over after this.
-const LEASE: Duration = Duration::from_secs(15);
 /// Virtual time within which a run must converge once faults have stopped.
 const CONVERGES_WITHIN: Duration = Duration::from_hours(2);
 /// Steps within which it must.
@@ -55,7 +51,7 @@ pub(super) struct World {
     pub(super) cloud: Cloud,
     pub(super) config: Arc<Mutex<Option<Config>>>,
     the_config: Config,
-    policy: Policy,
+    pub(super) policy: Policy,
     pub(super) processes: [Option<Process>; 2],
     pub(super) flights: Vec<Flight>,
     pub(super) flights_made: u64,
@@ -64,14 +60,15 @@ pub(super) struct World {
     pub(super) exported: Vec<String>,
     pub(super) doctored: Option<Doctored>,
     pub(super) posted: Vec<String>,
-    next_life: u32,
+    pub(super) bias: super::planted::Bias,
+    pub(super) next_life: u32,
     /// Faults and users' acts may still come.
     pub(super) storm: bool,
     pub(super) faults: u32,
     pub(super) acts: u32,
     pub(super) steps: u32,
     pub(super) effective: u32,
-    at_this_moment: u32,
+    pub(super) at_this_moment: u32,
     pub(super) trace: Trace,
 }
 
@@ -152,6 +149,7 @@ impl World {
             exported: Vec::new(),
             doctored,
             posted: Vec::new(),
+            bias: super::planted::none,
             next_life: 0,
             storm: true,
             faults,
@@ -173,13 +171,31 @@ impl World {
         self.processes.iter().flatten().filter(|p| p.leading())
     }
 
+    /// Whether a process's watch has something to deliver.
+    pub(super) fn is_behind(&self, slot: usize) -> bool {
+        let process = self.processes[slot].as_ref();
+        process.is_some_and(|p| p.cursor < self.api.log.len())
+    }
+
+    /// When a leader took the first look of a pair at an object that is being deleted.
+    pub(super) fn first_look(&self) -> Option<Moment> {
+        let deleting = self.api.objects.values().find(|o| o.view.object.deleting)?;
+        let key = &deleting.view.object.key;
+        self.leaders().find_map(|p| {
+            let known = p.reconciler.knowledge().get(key, self.now)?;
+            known.memory.look_again_at(Duration::ZERO)
+        })
+    }
+
     /// Runs to the end.
     pub(super) fn run(&mut self) -> Result<Verdict, Broken> {
         while self.storm {
             let event = self.pick();
             self.step(event)?;
-            let spent = self.steps >= self.swarm.storm || (self.faults == 0 && self.acts == 0);
-            if spent {
+            // What was begun badly goes on badly to its end.
+            let settled = self.flights.is_empty() && self.leaders().count() < 2;
+            let spent = self.faults == 0 && self.acts == 0 && settled;
+            if spent || self.steps >= self.swarm.storm {
                 self.calm()?;
             }
         }
@@ -283,7 +299,7 @@ impl World {
                 *self.config.lock().unwrap() = None;
             }
             Event::ConfigBack => self.config_back(),
-            Event::Time(to) => self.advance(to),
+            Event::Time(to) => return self.advance(to),
         }
         Ok(())
     }
@@ -335,175 +351,6 @@ impl World {
             }
         }
     }
-
-    fn watch(&mut self, slot: usize) {
-        let Some(process) = &mut self.processes[slot] else {
-            return;
-        };
-        let entry = &self.api.log[process.cursor];
-        let life = process.life;
-        self.trace.line(7, || {
-            let object = &entry.view.object;
-            format!(
-                "p{life} watch: {:?} {} {}@{}",
-                entry.kind, object.key, object.uid, object.version
-            )
-        });
-        process.watch(&self.api);
-    }
-
-    fn list(&mut self, slot: usize) {
-        let Some(process) = &mut self.processes[slot] else {
-            return;
-        };
-        let life = process.life;
-        self.trace.line(8, || format!("p{life} lists anew"));
-        let skipped: Vec<Uid> = self.api.log[process.cursor..]
-            .iter()
-            .map(|e| e.view.object.uid.clone())
-            .filter(|uid| !process.store.values().any(|v| v.object.uid == *uid))
-            .collect();
-        process.list(&self.api, self.api.log.len());
-        self.note_jump(&skipped);
-    }
-
-    fn start(&mut self, slot: usize) {
-        self.next_life += 1;
-        let life = self.next_life;
-        let len = self.api.log.len();
-        let back = if self.storm && self.swarm.words.stale {
-            self.random.usize(..=3)
-        } else {
-            0
-        };
-        let position = len - back.min(len);
-        self.trace
-            .line(9, || format!("p{life} starts, lists {position}/{len}"));
-        let process = Process::start(
-            life,
-            &self.policy,
-            &self.clock,
-            &self.config,
-            &self.api,
-            position,
-        );
-        self.processes[slot] = Some(process);
-    }
-
-    fn elect(&mut self, slot: usize) {
-        let overlap = self.swarm.words.overlap;
-        let Some(process) = &mut self.processes[slot] else {
-            return;
-        };
-        let life = process.life;
-        self.trace.line(10, || format!("p{life} is elected"));
-        let until = if overlap {
-            Moment::from_nanos(u64::MAX)
-        } else {
-            self.now + RENEW_DEADLINE
-        };
-        process.term.extend(until - Duration::from_secs(1));
-        process.lead();
-        self.lease = Some(Lease {
-            life,
-            renewed: self.now,
-        });
-    }
-
-    fn end_process(&mut self, slot: usize, how: &'static str) {
-        let Some(process) = self.processes[slot].take() else {
-            return;
-        };
-        let life = process.life;
-        self.trace.line(11, || format!("p{life} {how}"));
-        self.abandon(life);
-        if process.leading() {
-            self.note_exit();
-        }
-    }
-
-    fn pause(&mut self, slot: usize) {
-        if let Some(process) = &mut self.processes[slot] {
-            let life = process.life;
-            self.trace.line(12, || format!("p{life} is paused"));
-            process.paused = true;
-        }
-    }
-
-    fn resume(&mut self, slot: usize) {
-        let now = self.now;
-        let overlap = self.swarm.words.overlap;
-        if let Some(process) = &mut self.processes[slot] {
-            let life = process.life;
-            self.trace.line(13, || format!("p{life} goes on"));
-            process.paused = false;
-            let holds = self
-                .lease
-                .is_some_and(|l| l.life == life && now < l.renewed + RENEW_DEADLINE);
-            process.expired = process.leading() && !holds && !overlap;
-        }
-    }
-
-    /// Time goes on: leases are renewed, requests time out, the cloud does its work.
-    pub(super) fn advance(&mut self, to: Moment) {
-        self.at_this_moment = 0;
-        self.now = self.now.max(to);
-        let now = self.now;
-        self.trace
-            .line(14, || format!("time {:.3}", now.as_nanos() as f64 / 1e9));
-        self.clock.set(now);
-        self.cloud.advance(now);
-        if let Some(lease) = &mut self.lease {
-            let mut all = self.processes.iter_mut().flatten();
-            let holder = all.find(|p| p.life == lease.life && !p.paused && !p.expired);
-            if let Some(holder) = holder {
-                lease.renewed = now;
-                extend(&mut holder.term, now);
-            }
-        }
-        self.time_out();
-    }
-
-    /// When something happens by itself next.
-    pub(super) fn next_timer(&self) -> Option<Moment> {
-        let schedules = self
-            .processes
-            .iter()
-            .flatten()
-            .filter(|p| p.leading() && !p.paused)
-            .filter_map(|p| p.schedule.next_due());
-        let lease = self.lease.map(|l| l.renewed + LEASE);
-        let lease = lease.filter(|_| self.leaders().next().is_none());
-        schedules
-            .chain(self.cloud.next_due())
-            .chain(lease)
-            .filter(|at| *at > self.now)
-            .min()
-    }
-
-    /// Whether a process may be elected now.
-    pub(super) fn may_elect(&self, slot: usize) -> bool {
-        let Some(process) = &self.processes[slot] else {
-            return false;
-        };
-        if process.leading() || process.paused {
-            return false;
-        }
-        let Some(lease) = self.lease else {
-            return true;
-        };
-        // A process that ends releases the lease, or it runs out while the world has other things to do.
-        let held = self
-            .processes
-            .iter()
-            .flatten()
-            .any(|p| p.life == lease.life);
-        !held || self.now >= lease.renewed + LEASE
-    }
-}
-
-fn extend(term: &mut TermHolder, now: Moment) {
-    term.extend(now + RENEW_DEADLINE - Duration::from_secs(1));
 }
 
 fn config(swarm: &Swarm) -> Config {

@@ -1,9 +1,11 @@
 //! The rules of the CRDs on a real API server: what it takes, what it refuses, and in which words.
+#![cfg(test)]
 
 #[path = "../support/mod.rs"]
 mod support;
 
 mod asked;
+mod memory;
 mod provider_config;
 mod seen;
 mod server;

@@ -2,17 +2,16 @@
 
 use serde_json::{Value, json};
 use vmoperator::api::VirtualMachine;
-use vmoperator::domain::Quantity;
 
 use crate::server::namespace;
 
-const KIND: &str = "VirtualMachine";
+pub(crate) const KIND: &str = "VirtualMachine";
 
 fn bare() -> Value {
     json!({ "image": "ubuntu-22.04", "cpu": 2, "memory": "4Gi" })
 }
 
-fn with(field: &str, value: Value) -> Value {
+pub(crate) fn with(field: &str, value: Value) -> Value {
     let mut spec = bare();
     spec[field] = value;
     spec
@@ -85,14 +84,20 @@ async fn values_at_the_bounds_are_taken() {
     }
 }
 
+/// The server refuses each spec in these words, and nothing of it stays behind.
+async fn refused(space: &str, cases: Vec<(Value, Vec<&str>)>) {
+    let asked = namespace(space).await;
+    for (spec, words) in cases {
+        asked.refuses(KIND, "web-1", &spec, &words).await;
+    }
+    let list = asked.get(&asked.list(KIND)).await.expect("list");
+    assert_eq!(list["items"], json!([]));
+}
+
 #[tokio::test]
-async fn what_breaks_a_rule_is_refused_and_the_message_names_the_field() {
-    let asked = namespace("refused").await;
+async fn what_cannot_be_an_image_or_a_cpu_count_is_refused_and_the_message_names_the_field() {
     let long = "x".repeat(254);
-    let many: Vec<Value> = (1..=17)
-        .map(|port| json!({ "name": format!("p{port}"), "port": port }))
-        .collect();
-    let cases: Vec<(Value, Vec<&str>)> = vec![
+    let cases = vec![
         (
             json!({ "cpu": 2, "memory": "4Gi" }),
             vec!["spec.image", "Required"],
@@ -122,6 +127,13 @@ async fn what_breaks_a_rule_is_refused_and_the_message_names_the_field() {
         ),
         (with("cpu", json!(1.5)), vec!["spec.cpu", "integer"]),
         (with("cpu", json!("2")), vec!["spec.cpu", "integer"]),
+    ];
+    refused("refused-image-cpu", cases).await;
+}
+
+#[tokio::test]
+async fn what_cannot_be_memory_is_refused_and_the_message_names_the_field() {
+    let cases = vec![
         (
             with("memory", json!("lots")),
             vec!["spec.memory", "memory must be a quantity", "4Gi"],
@@ -160,6 +172,14 @@ async fn what_breaks_a_rule_is_refused_and_the_message_names_the_field() {
             with("memory", json!("4".repeat(65))),
             vec!["spec.memory", "64"],
         ),
+    ];
+    refused("refused-memory", cases).await;
+}
+
+#[tokio::test]
+async fn references_and_switches_of_another_shape_are_refused() {
+    let long = "x".repeat(254);
+    let cases = vec![
         (
             with("providerRef", json!("")),
             vec!["spec.providerRef", "at least 1"],
@@ -188,6 +208,16 @@ async fn what_breaks_a_rule_is_refused_and_the_message_names_the_field() {
             with("connectionSecret", json!({ "enabled": 1 })),
             vec!["spec.connectionSecret.enabled", "boolean"],
         ),
+    ];
+    refused("refused-references", cases).await;
+}
+
+#[tokio::test]
+async fn ports_that_no_service_could_have_are_refused() {
+    let many: Vec<Value> = (1..=17)
+        .map(|port| json!({ "name": format!("p{port}"), "port": port }))
+        .collect();
+    let cases = vec![
         (ports(json!([])), vec!["spec.service.ports", "at least 1"]),
         (ports(json!(many)), vec!["spec.service.ports", "16"]),
         (
@@ -227,12 +257,7 @@ async fn what_breaks_a_rule_is_refused_and_the_message_names_the_field() {
             vec!["spec.service.ports", "must differ"],
         ),
     ];
-    for (spec, words) in cases {
-        asked.refuses(KIND, "web-1", &spec, &words).await;
-    }
-    // None of them left anything behind.
-    let list = asked.get(&asked.list(KIND)).await.expect("list");
-    assert_eq!(list["items"], json!([]));
+    refused("refused-ports", cases).await;
 }
 
 #[tokio::test]
@@ -285,99 +310,4 @@ async fn status_cannot_be_brought_along() {
         .await
         .expect("made");
     assert_eq!(made.get("status"), None);
-}
-
-#[tokio::test]
-async fn the_server_and_the_operator_agree_on_what_memory_is() {
-    let asked = namespace("quantity").await;
-    let texts = [
-        "4Gi",
-        "+4Gi",
-        "4.Gi",
-        ".5Gi",
-        "0.5Gi",
-        "04Gi",
-        "4e9",
-        "4E9",
-        "4e+9",
-        "4000e6",
-        "4e-9",
-        "4294967296",
-        "4294967296000m",
-        "4294967296000000u",
-        "4294967296000000000n",
-        "4k",
-        "4M",
-        "4G",
-        "4T",
-        "4P",
-        "4E",
-        "4Ki",
-        "4Mi",
-        "4Ti",
-        "4Pi",
-        "4Ei",
-        "1048576",
-        "1048575",
-        "1048575.0000000001",
-        "1048575999999999n",
-        "64Ti",
-        "64.0Ti",
-        "70368744177664",
-        "70368744177665",
-        "70368744177664.0000000001",
-        "1.0000000000000000000000001Gi",
-        "1e30",
-        "1e400",
-        "1e99999999999",
-        "1e-99999999999",
-        "1E999999999",
-        "4e+1000000000000000000000000",
-        "1e-99999999999",
-        "1E999999999",
-        "4e+1000000000000000000000000",
-        "Gi",
-        ".Gi",
-        ".",
-        "+",
-        "-",
-        "e9",
-        "4e",
-        "4e+",
-        "4i",
-        "4Gi ",
-        " 4Gi",
-        "4 Gi",
-        "4gi",
-        "4GI",
-        "4K",
-        "4mi",
-        "4B",
-        "4GB",
-        "4GiB",
-        "4Gi4",
-        "4,5Gi",
-        "4.5.5Gi",
-        "--4Gi",
-        "4-Gi",
-        "0x4Gi",
-        "1_000Mi",
-        "∞",
-        "٤Gi",
-        "4µ",
-        "NaN",
-        "inf",
-        "nope",
-        "00000000000000000000000000000000000000000000000000000000000004Gi",
-    ];
-    let (least, most) = (1 << 20, 64 << 40);
-    for (at, text) in texts.iter().enumerate() {
-        let server = asked
-            .create(KIND, &format!("vm-{at}"), &with("memory", json!(text)))
-            .await;
-        let nanos = Quantity::parse(text).map(|quantity| quantity.nanos());
-        let ours = nanos
-            .is_ok_and(|nanos| (least * 1_000_000_000..=most * 1_000_000_000).contains(&nanos));
-        assert_eq!(server.is_ok(), ours, "{text:?}: the server says {server:?}");
-    }
 }

@@ -33,7 +33,7 @@ static NAMESPACES: AtomicUsize = AtomicUsize::new(0);
 impl House {
     /// The one that all tests of a file share. It ends with the test process.
     pub(crate) fn shared() -> &'static Self {
-        HOUSE.get_or_init(|| Self::build(ControlPlane::start_in(kept_directory())))
+        HOUSE.get_or_init(Self::kept)
     }
 
     /// The shared one, with one operator that runs as long as the tests.
@@ -43,9 +43,9 @@ impl House {
         (house, operator)
     }
 
-    /// One for a test alone, gone when dropped.
-    pub(crate) fn own() -> Self {
-        Self::build(ControlPlane::start())
+    /// One that ends with the test process at the latest, for a static of the caller's.
+    pub(crate) fn kept() -> Self {
+        Self::build(ControlPlane::start_in(kept_directory()))
     }
 
     fn build(plane: ControlPlane) -> Self {

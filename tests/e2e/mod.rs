@@ -53,7 +53,7 @@ const _: fn() = || {
     use cloud::Cloud;
     use house::House;
     use operator::Operator;
-    let _ = (House::shared, House::with_operator, House::own);
+    let _ = (House::shared, House::with_operator, House::kept);
     let _ = (House::ready, House::gone, House::delete, House::create);
     let _ = House::usable;
     let _ = (House::configure, House::config, House::namespace);

@@ -6,76 +6,71 @@ use crate::files::{Manifest, of_kind};
 
 /// What a pod template lacks of the restricted Pod Security Standard and of our own rules.
 fn complaints(template: &Value) -> Vec<String> {
-    let mut found = Vec::new();
     let spec = &template["spec"];
-    let mut want = |whose: &str, object: &Value, pointer: &str, value: Value| {
-        if object.pointer(pointer) != Some(&value) {
-            found.push(format!("{whose}{pointer} is not {value}"));
-        }
-    };
-    want("spec", spec, "/automountServiceAccountToken", json!(false));
-    want("spec", spec, "/enableServiceLinks", json!(false));
-    want("spec", spec, "/securityContext/runAsNonRoot", json!(true));
-    want("spec", spec, "/securityContext/runAsUser", json!(65532));
-    want(
-        "spec",
-        spec,
-        "/securityContext/seccompProfile/type",
-        json!("RuntimeDefault"),
-    );
+    let mut found = lacks("spec", spec, POD);
     let containers = spec["containers"].as_array().cloned().unwrap_or_default();
-    for container in &containers {
-        want(
-            "container",
-            container,
-            "/securityContext/allowPrivilegeEscalation",
-            json!(false),
-        );
-        want(
-            "container",
-            container,
-            "/securityContext/readOnlyRootFilesystem",
-            json!(true),
-        );
-        want(
-            "container",
-            container,
-            "/securityContext/capabilities",
-            json!({ "drop": ["ALL"] }),
-        );
+    if containers.is_empty() {
+        found.push("no container".to_owned());
     }
     for container in &containers {
-        for pointer in [
-            "requests/cpu",
-            "requests/memory",
-            "limits/cpu",
-            "limits/memory",
-        ] {
-            if container
-                .pointer(&format!("/resources/{pointer}"))
-                .is_none()
-            {
-                found.push(format!("container without {pointer}"));
-            }
-        }
-        if container["image"]
-            .as_str()
-            .is_none_or(|image| !image.contains(':') || image.ends_with(":latest"))
-        {
-            found.push(format!("image {} has no fixed tag", container["image"]));
-        }
+        found.extend(lacks("container", container, CONTAINER));
+        found.extend(complaints_about(container));
     }
     for forbidden in ["hostNetwork", "hostPID", "hostIPC", "initContainers"] {
         if spec.get(forbidden).is_some() {
             found.push(format!("spec has {forbidden}"));
         }
     }
-    if containers.is_empty() {
-        found.push("no container".to_owned());
-    }
     let volumes = spec["volumes"].as_array().into_iter().flatten();
     for volume in volumes.filter(|volume| volume.get("hostPath").is_some()) {
         found.push(format!("volume {} is of the host", volume["name"]));
+    }
+    found
+}
+
+/// What a pod's spec must say: a place, and the JSON that stands there.
+const POD: &[(&str, &str)] = &[
+    ("/automountServiceAccountToken", "false"),
+    ("/enableServiceLinks", "false"),
+    ("/securityContext/runAsNonRoot", "true"),
+    ("/securityContext/runAsUser", "65532"),
+    ("/securityContext/seccompProfile/type", "\"RuntimeDefault\""),
+];
+
+/// What each container must say.
+const CONTAINER: &[(&str, &str)] = &[
+    ("/securityContext/allowPrivilegeEscalation", "false"),
+    ("/securityContext/readOnlyRootFilesystem", "true"),
+    ("/securityContext/capabilities", r#"{"drop":["ALL"]}"#),
+];
+
+fn lacks(whose: &str, object: &Value, wanted: &[(&str, &str)]) -> Vec<String> {
+    let there = |pointer: &str| object.pointer(pointer).map(Value::to_string);
+    let missing = wanted
+        .iter()
+        .filter(|(pointer, value)| there(pointer).as_deref() != Some(*value));
+    missing
+        .map(|(pointer, value)| format!("{whose}{pointer} is not {value}"))
+        .collect()
+}
+
+/// Requests, limits and the image of one container.
+fn complaints_about(container: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    for pointer in [
+        "requests/cpu",
+        "requests/memory",
+        "limits/cpu",
+        "limits/memory",
+    ] {
+        let there = container.pointer(&format!("/resources/{pointer}"));
+        if there.is_none() {
+            found.push(format!("container without {pointer}"));
+        }
+    }
+    let image = container["image"].as_str();
+    if image.is_none_or(|image| !image.contains(':') || image.ends_with(":latest")) {
+        found.push(format!("image {} has no fixed tag", container["image"]));
     }
     found
 }

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::Secret;
 use serde_json::json;
 
-use super::super::cluster::ClusterError;
-use super::super::kube::KubeCluster;
-use super::super::patch;
 use super::resolve::{Connect, check};
 use super::{ConfigBook, is_protected, key_of, report};
 use crate::api::{self, ProviderConfig};
+use crate::controller::cluster::ClusterError;
+use crate::controller::kube::KubeCluster;
+use crate::controller::{AFTER_CONFLICT, patch};
 use crate::domain::{ErrorKind, ObjectKey};
 use crate::lifecycle::{Config, ConfigProblem, Requeue};
 use crate::runtime::clock::Clock;
@@ -30,8 +30,10 @@ pub trait Wakes: Send + Sync + 'static {
     fn users(&self, key: &ObjectKey) -> Option<usize>;
     /// How many departed objects still need it.
     fn departed(&self, key: &ObjectKey) -> usize;
-    /// It changed: wakes every VirtualMachine that refers to it, in the low lane.
+    /// What is known of it changed: wakes every VirtualMachine that refers to it, in the low lane.
     fn wake(&self, key: &ObjectKey);
+    /// It was written anew, or its Secret was: refusals of before are worth another try.
+    fn changed(&self, key: &ObjectKey);
 }
 
 /// What a pass came to.
@@ -66,9 +68,7 @@ impl<N: Connect> ConfigReconciler<N> {
         };
         result.unwrap_or_else(|error| ConfigPass {
             requeue: match error {
-                ClusterError::Conflict | ClusterError::Gone => {
-                    Requeue::After(super::super::AFTER_CONFLICT)
-                }
+                ClusterError::Conflict | ClusterError::Gone => Requeue::After(AFTER_CONFLICT),
                 ClusterError::Refused(_) | ClusterError::Unknown(_) => Requeue::Retry(None),
             },
             summary: error.to_string(),
@@ -95,11 +95,18 @@ impl<N: Connect> ConfigReconciler<N> {
         };
         let secret = self.named_secret(key, &config).await?;
         let before = self.book.checked(key);
+        let made_of = before.as_ref().map(|checked| checked.made_of.clone());
         let result = check(&self.connect, key, &config, secret.as_ref(), before).await;
         let shown = result
             .as_ref()
             .map(|c| c.config.clone())
             .map_err(Clone::clone);
+        if result
+            .as_ref()
+            .is_ok_and(|checked| made_of.as_ref() != Some(&checked.made_of))
+        {
+            self.wakes.changed(key);
+        }
         if self
             .book
             .settle(key, config.metadata.uid.as_deref(), result)
@@ -172,6 +179,13 @@ impl<N: Connect> ConfigReconciler<N> {
 
     /// A Secret with our finalizer that nothing needs any more gets it off, so that it can go.
     async fn secret(&self, key: &ObjectKey) -> Result<ConfigPass, ClusterError> {
+        if !self.book.has_listed() {
+            // Who names it is not known yet.
+            return Ok(ConfigPass {
+                requeue: Requeue::Retry(None),
+                summary: "waits for the list of ProviderConfigs".to_owned(),
+            });
+        }
         let Some(secret) = self.cluster.secret(key).await? else {
             return Ok(done("gone"));
         };

@@ -17,7 +17,7 @@ pub(super) fn status(
     wall: Timestamp,
 ) -> ProviderConfigStatus {
     let wanted = match result {
-        Ok(config) => usable(&config.capabilities),
+        Ok(config) => usable(config),
         Err(problem) => unusable(problem),
     };
     let mut new = old.clone();
@@ -35,8 +35,8 @@ pub(super) fn status(
     new
 }
 
-fn usable(capabilities: &Capabilities) -> Vec<Wanted> {
-    let safe = if capabilities.safe_create() {
+fn usable(config: &Config) -> Vec<Wanted> {
+    let safe = if config.safe_create() {
         yes(
             ConditionType::SafeCreate,
             Reason::SafeCreateSupported,
@@ -46,7 +46,7 @@ fn usable(capabilities: &Capabilities) -> Vec<Wanted> {
         no(
             ConditionType::SafeCreate,
             Reason::SafeCreateUnsupported,
-            "the provider offers no idempotency keys or no list of VMs: a create cannot be repeated safely",
+            "the provider offers no idempotency keys that live long enough, or no list of VMs: a create cannot be repeated safely",
         )
     };
     vec![

@@ -46,7 +46,7 @@ impl Picture {
             | Outcome::Made(_)
             | Outcome::DeleteAccepted => failed_look(seen),
         };
-        let provider_ready = provider_ready(seen, failure);
+        let provider_ready = provider_ready(seen, plan, failure);
         let provisioned = provisioned(policy, seen, plan, failure, instance);
         let synced = synced(seen, instance);
         let reason = plan.reason;

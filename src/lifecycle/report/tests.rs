@@ -170,7 +170,8 @@ fn what_is_not_ready_says_why() {
         case.config.as_mut().map(change).unwrap();
         check(&case.status(), Ready, "False", reason);
     };
-    pending(|c| c.protected = false, Reason::CreatePending);
+    pending(|c| c.protected = false, Reason::ProviderConfigPending);
+    pending(|c| c.terminating = true, Reason::ProviderConfigDeleting);
     pending(
         |c| c.capabilities.list = false,
         Reason::SafeCreateUnsupported,

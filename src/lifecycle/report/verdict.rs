@@ -6,6 +6,7 @@ use crate::domain::{ErrorKind, Instance, ProviderError, Reason};
 use crate::lifecycle::children::{Lacking, lacking};
 use crate::lifecycle::decide::reason_of;
 use crate::lifecycle::observed::Observed;
+use crate::lifecycle::plan::Plan;
 use crate::lifecycle::policy::Policy;
 use crate::lifecycle::report::words;
 use crate::lifecycle::sighting::Current;
@@ -45,9 +46,21 @@ pub(super) fn failed_look<'a>(seen: &'a Observed<'_>) -> Option<&'a ProviderErro
 }
 
 /// A provider that fails once is no outage: it takes three in a row, and half a minute of throttling.
-pub(super) fn provider_ready(seen: &Observed<'_>, failure: Option<&ProviderError>) -> Verdict {
+pub(super) fn provider_ready(
+    seen: &Observed<'_>,
+    plan: &Plan,
+    failure: Option<&ProviderError>,
+) -> Verdict {
     if let Err(problem) = seen.config {
         return Verdict::no(problem.reason, problem.message.clone());
+    }
+    // It works, but not for an object that has nothing there yet.
+    let waits = matches!(
+        plan.reason,
+        Reason::ProviderConfigDeleting | Reason::ProviderConfigPending
+    );
+    if waits && seen.sighting.present().is_none() {
+        return Verdict::no(plan.reason, words::held(plan.reason).to_owned());
     }
     let usable = || Verdict::yes(Reason::Usable, words::USABLE.to_owned());
     match failure {

@@ -171,7 +171,13 @@ pub(super) fn held(reason: Reason) -> &'static str {
             "the spec cannot be read by this version of the operator; write it anew"
         }
         Reason::SafeCreateUnsupported => {
-            "the provider offers no idempotency keys or no list of instances, so a create could make a second VM"
+            "the provider offers no idempotency keys that live long enough, or no list of instances, so a create could make a second VM"
+        }
+        Reason::ProviderConfigDeleting => {
+            "the ProviderConfig is being deleted, so nothing new is made with it; create it anew once it is gone"
+        }
+        Reason::ProviderConfigPending => {
+            "the ProviderConfig or its Secret does not bear the finalizer compute.example.com/in-use yet; nothing is made before"
         }
         _ => "held",
     }

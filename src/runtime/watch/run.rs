@@ -189,6 +189,9 @@ where
             ..ListParams::default()
         };
         self.writer.begin_list();
+        if self.writer.store().is_listed() {
+            self.listener.on_event(super::Event::ListingAgain);
+        }
         loop {
             let page = tokio::time::timeout(self.options.call_limit, self.api.list(&params)).await;
             let page = page

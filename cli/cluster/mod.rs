@@ -1,0 +1,234 @@
+//! The cluster that a verb works on, and the objects in it.
+
+pub(crate) mod call;
+#[cfg(test)]
+pub(crate) mod fake;
+pub(crate) mod follow;
+pub(crate) mod kind;
+pub(crate) mod object;
+pub(crate) mod print;
+pub(crate) mod table;
+
+use std::path::PathBuf;
+
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+
+use crate::env::Environment;
+use crate::env::name::Name;
+use crate::hint::{Exit, Failure, chain};
+use kind::is_name;
+
+/// The environment that is meant when nothing is said.
+const DEFAULT_ENVIRONMENT: &str = "dev";
+/// Names the environment where no flag does.
+const VARIABLE: &str = "VMCTL_ENV";
+
+/// Which cluster and namespace a verb works on.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct ClusterArgs {
+    /// Environment to work on; else the one in VMCTL_ENV, else dev
+    #[arg(long = "env", value_name = "NAME", conflicts_with_all = ["kubeconfig", "context"])]
+    environment: Option<Name>,
+    /// Work on another cluster: the one of this kubeconfig
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+    /// Work on another cluster: the one of this context, of --kubeconfig or of your own kubeconfig
+    #[arg(long, value_name = "NAME")]
+    context: Option<String>,
+    /// Namespace [default: that of the kubeconfig]
+    #[arg(short, long, value_name = "NAME")]
+    namespace: Option<String>,
+}
+
+/// A cluster whose address and authority are fixed from the start: what happens to the kubeconfig later does not
+/// redirect a running command.
+#[derive(Clone)]
+pub(crate) struct Cluster {
+    /// Talks to the API server.
+    pub(crate) client: Client,
+    /// The namespace that is meant.
+    pub(crate) namespace: String,
+    /// In words: `environment dev`, or `context NAME`.
+    pub(crate) label: String,
+    /// URL of the API server, for messages.
+    pub(crate) server: String,
+    /// Whether it is an environment that `vmctl up` made.
+    pub(crate) ours: bool,
+    /// Whether the command line named the context.
+    pub(crate) context_named: bool,
+    flags: String,
+    kubectl: String,
+}
+
+impl ClusterArgs {
+    /// The namespace for an object that is only printed; no cluster is asked.
+    ///
+    /// # Errors
+    /// The namespace cannot be a name.
+    pub(crate) fn namespace_or_default(&self) -> Result<&str, Failure> {
+        let namespace = self.namespace.as_deref().unwrap_or("default");
+        checked(namespace)
+    }
+
+    /// Opens the cluster. Nothing is sent to it yet.
+    ///
+    /// # Errors
+    /// The environment is not up, the kubeconfig cannot be used, or the namespace cannot be a name.
+    pub(crate) async fn open(&self) -> Result<Cluster, Failure> {
+        self.namespace_or_default()?;
+        if self.kubeconfig.is_some() || self.context.is_some() {
+            return self.open_other().await;
+        }
+        let name = self.environment_name()?;
+        let environment = Environment::open(&name)?;
+        let config = environment.config().await?;
+        let flags = if name.as_str() == DEFAULT_ENVIRONMENT {
+            String::new()
+        } else {
+            format!(" --env {name}")
+        };
+        let kubectl = format!("vmctl kubectl{flags}");
+        self.cluster(config, format!("environment {name}"), flags, kubectl, true)
+    }
+
+    fn environment_name(&self) -> Result<Name, Failure> {
+        if let Some(name) = &self.environment {
+            return Ok(name.clone());
+        }
+        let word = std::env::var(VARIABLE).ok().filter(|word| !word.is_empty());
+        let word = word.unwrap_or_else(|| DEFAULT_ENVIRONMENT.to_owned());
+        word.parse().map_err(|error| {
+            let cause = format!("{VARIABLE}={word} names no environment: {error}");
+            Failure::new(Exit::Usage, "VMC-NAME", cause).fix(format!("unset {VARIABLE}"))
+        })
+    }
+
+    async fn open_other(&self) -> Result<Cluster, Failure> {
+        let unusable = |error: kube::config::KubeconfigError| {
+            let place = self.kubeconfig.as_ref().map_or_else(
+                || "your kubeconfig".to_owned(),
+                |path| format!("the kubeconfig {}", path.display()),
+            );
+            let cause = format!("cannot use {place}: {}", chain(&error));
+            Failure::new(Exit::Environment, "VMC-KUBECONFIG", cause)
+                .fix("see what there is with: kubectl config get-contexts")
+        };
+        let file = match &self.kubeconfig {
+            Some(path) => Kubeconfig::read_from(path),
+            None => Kubeconfig::read(),
+        }
+        .map_err(unusable)?;
+        let current = file.current_context.clone().unwrap_or_default();
+        let options = KubeConfigOptions {
+            context: self.context.clone(),
+            ..KubeConfigOptions::default()
+        };
+        let mut config = Config::from_custom_kubeconfig(file, &options)
+            .await
+            .map_err(unusable)?;
+        config.default_retry = false;
+        let mut flags = self.kubeconfig.as_ref().map_or(String::new(), |path| {
+            format!(" --kubeconfig {}", path.display())
+        });
+        if let Some(context) = &self.context {
+            flags.push_str(&format!(" --context {context}"));
+        }
+        let label = format!("context {}", self.context.as_ref().unwrap_or(&current));
+        let ours = is_ours(&config).await;
+        self.cluster(
+            config,
+            label,
+            flags.clone(),
+            format!("kubectl{flags}"),
+            ours,
+        )
+    }
+
+    fn cluster(
+        &self,
+        config: Config,
+        label: String,
+        mut flags: String,
+        mut kubectl: String,
+        ours: bool,
+    ) -> Result<Cluster, Failure> {
+        let home = config.default_namespace.clone();
+        let namespace = checked(self.namespace.as_deref().unwrap_or(&home))?.to_owned();
+        if namespace != home {
+            flags.push_str(&format!(" -n {namespace}"));
+            kubectl.push_str(&format!(" -n {namespace}"));
+        }
+        let server = config.cluster_url.to_string();
+        let client = Client::try_from(config).map_err(|error| {
+            let cause = format!("cannot build a client for {label}: {}", chain(&error));
+            Failure::new(Exit::Environment, "VMC-KUBECONFIG", cause)
+                .fix("check the certificates in the kubeconfig")
+        })?;
+        Ok(Cluster {
+            client,
+            namespace,
+            label,
+            server,
+            ours,
+            context_named: self.context.is_some(),
+            flags,
+            kubectl,
+        })
+    }
+}
+
+impl Cluster {
+    /// A cluster behind a client that a test made.
+    #[cfg(test)]
+    pub(crate) fn for_tests(client: Client) -> Self {
+        Self {
+            client,
+            namespace: "default".to_owned(),
+            label: "environment test".to_owned(),
+            server: "https://test".to_owned(),
+            ours: true,
+            context_named: false,
+            flags: " --env test".to_owned(),
+            kubectl: "vmctl kubectl --env test".to_owned(),
+        }
+    }
+
+    /// A command of vmctl for this cluster and namespace, to paste.
+    pub(crate) fn vmctl(&self, words: &str) -> String {
+        format!("vmctl {words}{}", self.flags)
+    }
+
+    /// A command of kubectl for this cluster and namespace, to paste.
+    pub(crate) fn kubectl(&self, words: &str) -> String {
+        format!("{} {words}", self.kubectl)
+    }
+}
+
+fn checked(namespace: &str) -> Result<&str, Failure> {
+    if is_name(namespace) {
+        return Ok(namespace);
+    }
+    let cause = format!("{namespace:?} cannot be the name of a namespace");
+    Err(Failure::new(Exit::Usage, "VMC-NAME", cause)
+        .fix("a name has a to z, 0 to 9, '-' and '.': give another one with -n"))
+}
+
+/// Every environment has an authority of its own, so that the same authority means the same environment.
+async fn is_ours(config: &Config) -> bool {
+    if config.root_cert.is_none() {
+        return false;
+    }
+    for name in Environment::all().unwrap_or_default() {
+        let Ok(environment) = Environment::at(&name) else {
+            continue;
+        };
+        if let Ok(own) = environment.config().await
+            && own.root_cert == config.root_cert
+            && own.cluster_url == config.cluster_url
+        {
+            return true;
+        }
+    }
+    false
+}

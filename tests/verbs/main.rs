@@ -1,0 +1,27 @@
+//! The resource verbs of vmctl against a real API server. In the operator's place the tests write the status, so that
+//! every outcome can be shown; `environment` has the real operator.
+#![cfg(test)]
+
+#[path = "../sandbox/mod.rs"]
+#[cfg(test)]
+mod sandbox;
+#[path = "../support/mod.rs"]
+#[cfg(test)]
+mod support;
+
+#[cfg(test)]
+mod create;
+#[cfg(test)]
+mod delete;
+#[cfg(test)]
+mod environment;
+#[cfg(test)]
+mod get;
+#[cfg(test)]
+mod manners;
+#[cfg(test)]
+mod restart;
+#[cfg(test)]
+mod scene;
+#[cfg(test)]
+mod wait;
