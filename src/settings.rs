@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::{ArgAction, Parser, ValueEnum};
 
+use crate::domain::Network;
 use crate::provider::guard::{Admission, Guard};
 use crate::telemetry::log::Format;
 
@@ -91,6 +92,16 @@ pub struct Settings {
         value_delimiter = ','
     )]
     pub endpoint_allow: Vec<Admission>,
+
+    /// Tell others only those addresses of VMs that are in this network. May be repeated. Default: all but loopback,
+    /// link-local and multicast addresses, which are never told.
+    #[arg(
+        long,
+        env = "VMOPERATOR_INSTANCE_ADDRESS_ALLOW",
+        value_name = "CIDR",
+        value_delimiter = ','
+    )]
+    pub instance_address_allow: Vec<Network>,
 
     /// How long a VM may be provisioning before that is called slow.
     #[arg(

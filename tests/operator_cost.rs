@@ -88,7 +88,17 @@ fn one_vm_costs_three_writes_to_running_and_five_in_its_whole_life() {
         "patch virtualmachines web",
         "patch virtualmachines/status web",
     );
+    let (made, mut owned): (Vec<_>, Vec<_>) = made
+        .into_iter()
+        .partition(|write| write.contains("virtualmachines"));
     assert_eq!(made, [vm, status, status]);
+    owned.sort();
+    let creates = [
+        "create endpointslices web-ipv4",
+        "create secrets web-connection",
+        "create services web",
+    ];
+    assert_eq!(owned, creates, "one create for each owned object");
     // The stranger's and ours; one GET or more saw it run.
     assert_eq!(cloud.calls("create"), (2, 2));
     house.delete(&namespace, "web");

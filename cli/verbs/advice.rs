@@ -53,6 +53,8 @@ fn remedy(reason: Reason) -> Remedy {
     use Reason as R;
     match reason {
         R::InvalidImage | R::InvalidSpec | R::InvalidRequest | R::SpecUnreadable => Remedy::Correct,
+        // The message names what is in the way, and the field that does without it.
+        R::OwnedObjectConflict => Remedy::Correct,
         R::InstanceFailed => Remedy::Anew,
         R::QuotaExceeded => Remedy::Quota,
         R::Forbidden
@@ -86,7 +88,7 @@ fn remedy(reason: Reason) -> Remedy {
         R::Accepted | R::SafeCreateSupported | R::InSync | R::DriftDetected | R::Deleting => {
             Remedy::Watch
         }
-        R::DeletionBlocked | R::Pending => Remedy::Watch,
+        R::DeletionBlocked | R::Pending | R::OwnedObjectRefused => Remedy::Watch,
     }
 }
 

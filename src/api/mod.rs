@@ -36,10 +36,15 @@ pub const RECONCILE_AT_ANNOTATION: &str = "compute.example.com/reconcile-at";
 /// Set by the user on a ProviderConfig, with the new host as its value: a changed host is meant.
 pub const CONFIRM_ENDPOINT_ANNOTATION: &str = "compute.example.com/confirm-endpoint";
 
+/// The operator's mark on an object that it made: a fingerprint of what it wrote last.
+pub const APPLIED_ANNOTATION: &str = "compute.example.com/applied";
+
 /// Label on every object that the operator makes.
 pub const MANAGED_BY_LABEL: &str = "app.kubernetes.io/managed-by";
 /// Label by which controllers of EndpointSlices tell theirs apart.
 pub const SLICE_MANAGED_BY_LABEL: &str = "endpointslice.kubernetes.io/managed-by";
+/// Label by which an EndpointSlice belongs to a Service.
+pub const SERVICE_NAME_LABEL: &str = "kubernetes.io/service-name";
 /// Value of both labels, and the field manager of our writes.
 pub const MANAGER_NAME: &str = "vmoperator";
 

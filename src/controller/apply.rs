@@ -25,6 +25,8 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
             Action::Create => self.create(sight).await,
             Action::Settle => self.settle(sight).await,
             Action::Delete(id) => self.delete(sight, id).await,
+            Action::ApplyChild(write) => self.write_child(sight, write).await,
+            Action::DeleteChild(kind, held) => self.delete_child(sight, *kind, held).await,
             Action::RemoveFinalizer { orphaned } => {
                 self.remove_finalizer(sight, orphaned.as_deref()).await
             }
@@ -129,7 +131,7 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
         }
     }
 
-    fn unwritten(&self, sight: &Sight<B::Cloud>, error: &ClusterError) -> Outcome {
+    pub(super) fn unwritten(&self, sight: &Sight<B::Cloud>, error: &ClusterError) -> Outcome {
         let key = sight.key();
         tracing::warn!(namespace = %key.namespace, name = %key.name, %error, "write to the API server failed");
         Outcome::Unwritten
@@ -261,7 +263,9 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
                 | Action::NoteAttempt
                 | Action::Create
                 | Action::Settle
-                | Action::RemoveFinalizer { .. },
+                | Action::RemoveFinalizer { .. }
+                | Action::ApplyChild(_)
+                | Action::DeleteChild(..),
                 _,
             ) => Requeue::Retry(None),
         };

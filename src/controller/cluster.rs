@@ -4,8 +4,10 @@ use std::future::Future;
 
 use serde_json::Value;
 
+use super::children::Found;
 use super::view::View;
 use crate::domain::{ObjectKey, Uid};
+use crate::lifecycle::{ChildKind, ChildWrite, Held, Present};
 
 /// The API server. Each method is one request, bounded by its own time-out and never retried.
 ///
@@ -39,6 +41,52 @@ pub trait Cluster: Send + Sync + 'static {
         guard: &Guard,
         status: Value,
     ) -> impl Future<Output = Result<View, ClusterError>> + Send;
+
+    /// Makes an object that a VirtualMachine owns, or writes it over, guarded by its uid and version. Gives what came
+    /// of it. `owner` names the VirtualMachine; its version guards nothing here.
+    ///
+    /// By default there are no owned objects, and it is refused.
+    ///
+    /// # Errors
+    /// As for [`Cluster::write_metadata`]; `Conflict` also where something is to be made whose name is taken.
+    fn write_child(
+        &self,
+        _owner: &Guard,
+        _write: &ChildWrite,
+    ) -> impl Future<Output = Result<Present, ClusterError>> + Send {
+        async { Err(no_children()) }
+    }
+
+    /// Deletes an owned object, if it has this uid and version.
+    ///
+    /// By default there are no owned objects, and it is refused.
+    ///
+    /// # Errors
+    /// As for [`Cluster::write_metadata`].
+    fn delete_child(
+        &self,
+        _owner: &ObjectKey,
+        _kind: ChildKind,
+        _held: &Held,
+    ) -> impl Future<Output = Result<(), ClusterError>> + Send {
+        async { Err(no_children()) }
+    }
+
+    /// What bears the name of an owned object, past every cache; `None` where nothing does, which is the default.
+    ///
+    /// # Errors
+    /// Any kind but `Conflict` and `Gone`.
+    fn live_child(
+        &self,
+        _owner: &ObjectKey,
+        _kind: ChildKind,
+    ) -> impl Future<Output = Result<Option<Found>, ClusterError>> + Send {
+        async { Ok(None) }
+    }
+}
+
+fn no_children() -> ClusterError {
+    ClusterError::Refused("no owned objects are kept here".to_owned())
 }
 
 /// What a write is guarded by. A patch to `/status` without the version is accepted even for another uid, so

@@ -10,10 +10,12 @@ use kube::{Client, Resource};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use super::children::{self, Found};
 use super::cluster::{Cluster, ClusterError, Guard};
 use super::view::{Fragment, View};
 use crate::api::{MANAGER_NAME, ProviderConfig, VirtualMachine};
 use crate::domain::{ClusterId, ObjectKey};
+use crate::lifecycle::{ChildKind, ChildWrite, Held, Present};
 use crate::runtime::watch::{Arrival, Broken, Object};
 
 /// Longest time for one request (10 s). The client has no read time-out of its own.
@@ -158,6 +160,31 @@ impl Cluster for KubeCluster {
     async fn write_status(&self, guard: &Guard, status: Value) -> Result<View, ClusterError> {
         self.patch(guard, true, json!({ "status": status })).await
     }
+
+    async fn write_child(
+        &self,
+        owner: &Guard,
+        write: &ChildWrite,
+    ) -> Result<Present, ClusterError> {
+        children::kube::write(&self.client, owner, write).await
+    }
+
+    async fn delete_child(
+        &self,
+        owner: &ObjectKey,
+        kind: ChildKind,
+        held: &Held,
+    ) -> Result<(), ClusterError> {
+        children::kube::delete(&self.client, owner, kind, held).await
+    }
+
+    async fn live_child(
+        &self,
+        owner: &ObjectKey,
+        kind: ChildKind,
+    ) -> Result<Option<Found>, ClusterError> {
+        children::kube::live(&self.client, owner, kind).await
+    }
 }
 
 /// The view of an object as the watch or a read delivers it.
@@ -195,7 +222,9 @@ fn patch_params() -> PatchParams {
     }
 }
 
-async fn bounded<T>(call: impl Future<Output = Result<T, kube::Error>>) -> Result<T, ClusterError> {
+pub(super) async fn bounded<T>(
+    call: impl Future<Output = Result<T, kube::Error>>,
+) -> Result<T, ClusterError> {
     match tokio::time::timeout(CALL_LIMIT, call).await {
         Ok(result) => result.map_err(|error| judge(&error)),
         Err(_) => Err(ClusterError::Unknown("no answer within 10 s".to_owned())),

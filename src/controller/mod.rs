@@ -1,6 +1,7 @@
 //! Where cluster, cloud and core meet: observe → decide → apply → report → record.
 
 mod apply;
+pub mod children;
 pub mod clouds;
 pub mod cluster;
 pub mod configs;
@@ -15,6 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+pub use children::{ChildIndex, Found};
 pub use clouds::Clouds;
 pub use cluster::{Cluster, ClusterError, Guard};
 pub use knowledge::Knowledge;
@@ -59,6 +61,7 @@ pub struct Reconciler<C, B, T> {
     time: T,
     policy: Policy,
     knowledge: Knowledge,
+    owned: ChildIndex,
     leading: AtomicBool,
     follow_ups: Mutex<Vec<Target>>,
 }
@@ -72,6 +75,7 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
             time,
             policy,
             knowledge: Knowledge::default(),
+            owned: ChildIndex::default(),
             leading: AtomicBool::new(false),
             follow_ups: Mutex::default(),
         }
@@ -128,6 +132,7 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
 
     /// The watch says that an object is gone.
     pub fn vanished(&self, key: &ObjectKey, uid: &Uid) -> Option<Target> {
+        self.owned.forget(uid);
         let departed = self.knowledge.vanished(&self.policy, key, uid);
         self.departs(Arc::clone(&key.namespace), departed)
     }
@@ -172,6 +177,11 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
     /// What is known of all objects.
     pub fn knowledge(&self) -> &Knowledge {
         &self.knowledge
+    }
+
+    /// Which owned objects are there.
+    pub fn owned(&self) -> &ChildIndex {
+        &self.owned
     }
 
     /// The numbers that decisions depend on.

@@ -11,8 +11,8 @@ use crate::domain::{Incarnation, Moment, ObjectKey, ProviderError, Uid};
 use crate::lifecycle::due::{gap, long_gap};
 use crate::lifecycle::policy::Planted;
 use crate::lifecycle::{
-    Answers, Config, ConfigProblem, Current, Departed, Due, Find, Judged, Memory, Observed,
-    Sighting, due,
+    Answers, Children, Config, ConfigProblem, Current, Departed, Due, Find, Judged, Memory,
+    Observed, Sighting, due,
 };
 use crate::provider::Provider;
 use crate::runtime::clock::Clock;
@@ -28,6 +28,7 @@ pub(super) struct Sight<P> {
     pub(super) config: Result<Config, ConfigProblem>,
     pub(super) cloud: Option<Arc<P>>,
     pub(super) sighting: Sighting,
+    pub(super) children: Option<Children>,
     pub(super) now: Moment,
     pub(super) wall: Timestamp,
 }
@@ -48,6 +49,7 @@ impl<P> Sight<P> {
             config: &self.config,
             sighting: &self.sighting,
             memory: &self.memory,
+            children: self.children.as_ref(),
             now: self.now,
             wall: self.wall,
         }
@@ -89,6 +91,7 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
             config,
             cloud,
             sighting: Sighting::unasked(),
+            children: None,
             now: self.time.now(),
             wall: self.time.wall(),
         };
@@ -116,6 +119,7 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
         let (key, uid) = (sight.key().clone(), sight.uid().clone());
         sight.memory = self.knowledge.remember(&key, &uid, |memory| memory.clone());
         sight.now = self.time.now();
+        sight.children = self.owned.of(&uid, sight.now);
         sight
     }
 

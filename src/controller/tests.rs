@@ -1,5 +1,7 @@
+mod children;
 mod cloud;
 mod double;
+mod owned;
 mod rig;
 
 use serde_json::{Value, json};

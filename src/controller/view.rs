@@ -7,7 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use crate::api::virtual_machine::VirtualMachineStatus;
 use crate::api::{self, VirtualMachine, VirtualMachineSpec};
 use crate::domain::{ClusterId, Incarnation, InstanceId, InstanceSpec, ObjectKey, Uid};
-use crate::lifecycle::{IntentState, Object, Recorded};
+use crate::lifecycle::{IntentState, Object, Recorded, Wishes};
 
 /// One version of the object: what decisions read, and what writes need.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,6 +49,7 @@ impl View {
         };
         let mut view = Self::of_fragment(&fragment, cluster);
         view.object.spec = Some(instance_spec(&vm.spec));
+        view.object.owned = Some(wishes(&vm.spec));
         view
     }
 
@@ -73,6 +74,7 @@ impl View {
             intent: IntentState::judge(annotation(api::CREATE_ANNOTATION), cluster, &uid),
             recorded: recorded(fragment),
             spec: None,
+            owned: None,
             provider_ref: fragment
                 .provider_ref
                 .clone()
@@ -94,6 +96,13 @@ fn instance_spec(spec: &VirtualMachineSpec) -> InstanceSpec {
         image: spec.image.clone(),
         cpu: spec.cpu,
         memory: spec.memory.to_string(),
+    }
+}
+
+fn wishes(spec: &VirtualMachineSpec) -> Wishes {
+    Wishes {
+        connection: spec.connection_secret.enabled,
+        service: spec.service.clone(),
     }
 }
 

@@ -136,6 +136,14 @@ impl IdempotencyKey {
     }
 }
 
+/// A short text that differs where the given one does: 26 characters of `a-z2-7`, the same in every version of this
+/// program.
+#[must_use]
+pub fn fingerprint(text: &str) -> String {
+    let digest = ring::digest::digest(&ring::digest::SHA256, text.as_bytes());
+    base32(&digest.as_ref()[..16])
+}
+
 /// RFC 4648 alphabet in lower case, no padding: safe in headers, names and file names.
 fn base32(bytes: &[u8]) -> String {
     const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";

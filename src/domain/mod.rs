@@ -6,6 +6,7 @@ pub mod failure;
 pub mod instance;
 pub mod intent;
 pub mod key;
+pub mod network;
 pub mod quantity;
 pub mod reason;
 pub mod term;
@@ -14,7 +15,10 @@ pub mod time;
 pub use failure::{ErrorKind, Operation, ProviderError};
 pub use instance::{Address, AddressType, Capabilities, Instance, InstancePhase, OwnerTag};
 pub use intent::{CreateBody, InstanceSpec, Intent, IntentError};
-pub use key::{ClusterId, IdempotencyKey, Incarnation, InstanceId, ObjectKey, Owner, Uid};
+pub use key::{
+    ClusterId, IdempotencyKey, Incarnation, InstanceId, ObjectKey, Owner, Uid, fingerprint,
+};
+pub use network::{Network, NetworkError};
 pub use quantity::{Quantity, QuantityError};
 pub use reason::Reason;
 pub use term::{Term, TermHolder};

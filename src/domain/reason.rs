@@ -120,6 +120,10 @@ reasons! {
     Paused,
     /// The object's spec cannot be read by this version of the operator.
     SpecUnreadable,
+    /// An object that this VirtualMachine should own exists and belongs to somebody else; it is left as it is.
+    OwnedObjectConflict,
+    /// The API server refuses an object that this VirtualMachine should own.
+    OwnedObjectRefused,
     /// The instance is being deleted.
     Deleting,
     /// Deletion cannot go on; the message says what it waits for.

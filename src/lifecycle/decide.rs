@@ -3,6 +3,7 @@
 //! The rules are those of the explicit-state model of the protocol; each looks like a detail, and without it two
 //! instances or a leaked one are reachable within 8 to 20 steps. Change none without running the model.
 
+use super::children;
 use super::due::account_changed;
 use super::memory::{Memory, Sureness};
 use super::object::{IntentState, Object};
@@ -164,13 +165,21 @@ fn keeping(policy: &Policy, seen: &Observed<'_>, config: &Config) -> Plan {
         Current::Present(instance) if instance.incarnation() > object.incarnation() => {
             raise_to(policy, object, config, instance.incarnation())
         }
-        Current::Present(_) => Plan::hold(Reason::Created),
-        Current::Absent(Sureness::LookAgainAt(at)) => Plan::wait(*at, Reason::Lost),
-        Current::Absent(Sureness::Confirmed) => raise(policy, object, config, Reason::Lost),
+        Current::Present(instance) => children::next(policy, seen, Some(instance))
+            .unwrap_or_else(|| Plan::hold(Reason::Created)),
+        Current::Absent(sureness) => no_endpoints(policy, seen).unwrap_or_else(|| match sureness {
+            Sureness::LookAgainAt(at) => Plan::wait(*at, Reason::Lost),
+            Sureness::Confirmed => raise(policy, object, config, Reason::Lost),
+        }),
         Current::Unasked | Current::Unproven(_) | Current::Unknown(_) => {
             Plan::hold(Reason::Pending)
         }
     }
+}
+
+/// What is not at the provider takes no connections.
+fn no_endpoints(policy: &Policy, seen: &Observed<'_>) -> Option<Plan> {
+    children::next(policy, seen, None).filter(|plan| !matches!(plan.action, Action::Hold(_)))
 }
 
 /// A live object with an intent and no id: create, or find out what became of an earlier create.

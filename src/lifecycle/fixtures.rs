@@ -62,6 +62,7 @@ pub(crate) fn bare() -> Object {
             cpu: 2,
             memory: "4Gi".to_owned(),
         }),
+        owned: None,
         provider_ref: "default".to_owned(),
         paused: false,
         force_orphan: None,

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 pub use failures::Failure;
 
+use super::children::ChildMemory;
 use super::object::Object;
 use super::policy::{Planted, Policy};
 use crate::domain::{ErrorKind, Incarnation, Instance, Moment, ProviderError};
@@ -54,6 +55,8 @@ pub struct Memory {
     doubles: bool,
     /// The last failure, and how many in a row.
     failure: Option<Failure>,
+    /// The objects that it owns.
+    children: ChildMemory,
 }
 
 /// How a version of the object came to us.
@@ -77,6 +80,17 @@ pub enum Sureness {
 }
 
 impl Memory {
+    /// What is remembered of the objects that it owns.
+    #[must_use]
+    pub fn children(&self) -> &ChildMemory {
+        &self.children
+    }
+
+    /// The same, to add to it.
+    pub fn children_mut(&mut self) -> &mut ChildMemory {
+        &mut self.children
+    }
+
     /// Takes note of a version of the object.
     pub fn saw(&mut self, policy: &Policy, object: &Object, arrival: Arrival) {
         let new = self.version != object.version;

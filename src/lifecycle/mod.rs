@@ -2,8 +2,9 @@
 //!
 //! No client, no clock, no waiting, no randomness, no log. Read in this order: [`object`] and [`memory`] (what is
 //! known), [`mod@due`] (which look at the provider is needed), [`sighting`] (what it showed), [`mod@decide`] (the one
-//! effect), [`mod@report`] (what to tell the user and when to come back).
+//! effect; [`children`] for the objects that a VM owns), [`mod@report`] (what to tell the user and when to come back).
 
+pub mod children;
 pub mod decide;
 pub mod departed;
 pub mod due;
@@ -15,6 +16,7 @@ pub mod policy;
 pub mod report;
 pub mod sighting;
 
+pub use children::{ChildKind, ChildWrite, Children, Content, Held, Obstacle, Present, Wishes};
 pub use decide::decide;
 pub use departed::{Departed, decide_departed};
 pub use due::{Due, Find, due};

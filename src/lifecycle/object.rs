@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 
+use super::children::Wishes;
 use crate::domain::{
     ClusterId, IdempotencyKey, Incarnation, InstanceId, InstanceSpec, Intent, ObjectKey, Owner, Uid,
 };
@@ -28,6 +29,8 @@ pub struct Object {
     pub recorded: Option<Recorded>,
     /// What the user wants; `None` where it cannot be read.
     pub spec: Option<InstanceSpec>,
+    /// The objects that it is to own; `None` where the spec cannot be read, and then they stay as they are.
+    pub owned: Option<Wishes>,
     /// Name of the ProviderConfig.
     pub provider_ref: String,
     /// Whether the user paused it.

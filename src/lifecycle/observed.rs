@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use super::children::Children;
 use super::memory::Memory;
 use super::object::Object;
 use super::policy::LOOK_MARGIN;
@@ -21,6 +22,8 @@ pub struct Observed<'a> {
     pub sighting: &'a Sighting,
     /// What this process remembers of the uid.
     pub memory: &'a Memory,
+    /// The objects that it owns; `None` before it is known which are there.
+    pub children: Option<&'a Children>,
     /// Now, monotonic: what decisions count with.
     pub now: Moment,
     /// Now, by the wall clock: shown to people, never decided by.

@@ -1,5 +1,6 @@
 //! What to do: at most one effect, and why.
 
+use super::children::{ChildKind, ChildWrite, Held};
 use crate::domain::{InstanceId, Intent, Moment, Reason};
 
 /// The result of a decision.
@@ -36,6 +37,10 @@ pub enum Action {
         /// The user's reason, where the instance is let go of unseen.
         orphaned: Option<String>,
     },
+    /// Make an owned object, or write it over.
+    ApplyChild(Box<ChildWrite>),
+    /// Delete an owned object in this version.
+    DeleteChild(ChildKind, Held),
     /// A departed object is done with: nothing of it is left.
     Forget,
 }
@@ -64,6 +69,8 @@ impl Action {
             Self::Settle => "settle",
             Self::Delete(_) => "delete",
             Self::RemoveFinalizer { .. } => "remove-finalizer",
+            Self::ApplyChild(_) => "apply-child",
+            Self::DeleteChild(..) => "delete-child",
             Self::Forget => "forget",
         }
     }

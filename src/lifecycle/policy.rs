@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::domain::ClusterId;
+use crate::domain::{ClusterId, Network};
 
 /// Added to the distance of a long pair of looks: the longest age of the write that goes before a create.
 pub const LOOK_MARGIN: Duration = Duration::from_secs(5);
@@ -25,6 +25,11 @@ pub struct Policy {
     pub intend_again: Duration,
     /// How long the answer of our own write may stand in for a store that lags (5 s), before a live read decides.
     pub overlay_valid: Duration,
+    /// An owned object that somebody keeps removing or editing is written at most this often, and how soon the
+    /// watches of owned objects are asked again whether they are complete (1 s).
+    pub children_again: Duration,
+    /// The networks in which an instance's address must be to be told to others; none: any.
+    pub instance_addresses: Vec<Network>,
     /// A stored next attempt further ahead than this is ignored (5 min, the longest back-off).
     pub longest_backoff: Duration,
     /// Mutation under test; nothing reads it outside tests.
@@ -44,6 +49,8 @@ impl Policy {
             provisioning_deadline: Duration::from_mins(15),
             intend_again: Duration::from_secs(1),
             overlay_valid: Duration::from_secs(5),
+            children_again: Duration::from_secs(1),
+            instance_addresses: Vec::new(),
             longest_backoff: Duration::from_mins(5),
             #[cfg(test)]
             planted: None,

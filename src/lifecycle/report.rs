@@ -75,7 +75,14 @@ pub fn report(
     let requeue = requeue(policy, seen, plan, outcome);
     let status = match (&plan.action, outcome) {
         // The next pass tells more; a status write here would be one too many.
-        (Action::Intend { .. } | Action::RemoveFinalizer { .. } | Action::Forget, _)
+        (
+            Action::Intend { .. }
+            | Action::RemoveFinalizer { .. }
+            | Action::ApplyChild(_)
+            | Action::DeleteChild(..)
+            | Action::Forget,
+            _,
+        )
         | (_, Outcome::Outdated | Outcome::Unwritten) => None,
         // The check of the ProviderConfig is under way and tells more in a moment. Every VM of it comes by here after
         // a start, and would have its conditions turned over and back.
@@ -134,7 +141,7 @@ fn status(
         | Outcome::DeleteAccepted
         | Outcome::Failed(_) => seen.sighting.present(),
     };
-    let picture = Picture::draw(policy, seen, plan, outcome, instance);
+    let picture = Picture::draw(policy, seen, old, plan, outcome, instance);
     let mut new = old.clone();
     if let Some(instance) = instance.filter(|_| !seen.object.deleting) {
         show_instance(policy, &mut new, seen, instance);
@@ -236,6 +243,8 @@ fn operation(
             Action::Hold(_)
             | Action::Intend { .. }
             | Action::RemoveFinalizer { .. }
+            | Action::ApplyChild(_)
+            | Action::DeleteChild(..)
             | Action::Forget,
             _,
         ) => old.cloned(),
@@ -266,7 +275,11 @@ fn after_plan(policy: &Policy, seen: &Observed<'_>, plan: &Plan) -> Requeue {
     match &plan.action {
         Action::Intend { .. } | Action::NoteAttempt => Requeue::Now,
         Action::RemoveFinalizer { .. } | Action::Forget => Requeue::OnChange,
-        Action::Create | Action::Settle | Action::Delete(_) => Requeue::Now,
+        Action::Create
+        | Action::Settle
+        | Action::Delete(_)
+        | Action::ApplyChild(_)
+        | Action::DeleteChild(..) => Requeue::Now,
         Action::Hold(Some(at)) => Requeue::After(wait(seen.now, *at)),
         Action::Hold(None) => holding(policy, seen, plan.reason),
     }

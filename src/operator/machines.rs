@@ -15,7 +15,7 @@ use super::{CANARY, Parts, Task};
 use crate::api::{ANNOTATION_PREFIX, FINALIZER, VirtualMachine};
 use crate::controller::configs::{ConfigBook, Wakes};
 use crate::controller::kube::{KubeCluster, view_of};
-use crate::controller::{Reconciler, Target};
+use crate::controller::{ChildIndex, Reconciler, Target};
 use crate::domain::{ObjectKey, Uid};
 use crate::lifecycle::Requeue;
 use crate::runtime::clock::{Clock, wait_until};
@@ -154,6 +154,18 @@ impl Machines {
                 Ok(())
             }
         });
+    }
+
+    /// Which owned objects are there.
+    pub(super) fn owned(&self) -> &ChildIndex {
+        self.reconciler.owned()
+    }
+
+    /// An owned object is not as it was; its owner may be gone.
+    pub(super) fn wake_owner(&self, owner: ObjectKey) {
+        if self.reconciler.knowledge().newest(&owner).is_some() {
+            self.queue.cut_short(Target::Object(owner));
+        }
     }
 
     fn follow_up(&self) {

@@ -1,5 +1,6 @@
 //! Assembly: builds every part, wires watch → queue → workers, and ends the process in good order.
 
+mod children;
 mod client;
 mod configs;
 mod connect;
@@ -150,6 +151,7 @@ async fn run(settings: Settings) -> Result<(), Error> {
 fn policy(settings: &Settings, cluster: ClusterId) -> Policy {
     Policy {
         provisioning_deadline: settings.provisioning_deadline,
+        instance_addresses: settings.instance_address_allow.clone(),
         ..Policy::new(cluster)
     }
 }
@@ -171,6 +173,9 @@ async fn work(
         tasks.spawn(watch);
     }
     for watch in configs.watches(&parts, &ready) {
+        tasks.spawn(watch);
+    }
+    for watch in children::watches(&parts, &machines, &ready) {
         tasks.spawn(watch);
     }
     let draining = parts.shutdown.clone();

@@ -14,9 +14,11 @@ use std::str::FromStr;
 use url::{Host, Url};
 
 pub use address::AddressClass;
-use address::{Network, canonical, classify};
+use address::{canonical, classify};
 pub(super) use resolver::{GuardedResolver, ResolveError, system_lookup};
 pub use resolver::{Lookup, LookupFuture};
+
+use crate::domain::Network;
 
 /// Longest endpoint that is taken, in bytes; the bound of the API field.
 const MAX_URL: usize = 2048;

@@ -77,6 +77,8 @@ impl ApiServer {
             intent: IntentState::Missing,
             recorded: None,
             spec: Some(spec),
+            // The simulated world has virtual machines alone.
+            owned: None,
             provider_ref: "cloud".to_owned(),
             paused: false,
             force_orphan: None,

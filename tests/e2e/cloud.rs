@@ -174,6 +174,12 @@ impl Cloud {
         answer["items"].as_array().cloned().expect("items")
     }
 
+    /// Lets something happen to a VM behind the operator's back: `stop`, `start`, `fail`, `vanish` and the like.
+    pub(crate) fn act(&self, id: &str, act: &str) {
+        let url = format!("{}/vms/{id}/{act}", self.admin);
+        call(reqwest::Method::POST, &url, None);
+    }
+
     /// Adds a fault rule.
     pub(crate) fn fault(&self, rule: Value) {
         call(

@@ -65,6 +65,7 @@ const _: fn() = || {
         Cloud::calls,
         cloud::prompt,
     );
+    let _ = (Cloud::act, Cloud::ours);
     let _ = (Operator::start_with, Operator::kill, Operator::metrics);
     let _ = (operator::ALONE, audit::writes, audit::unused_rights);
     let _ = (checker::check, checker::check_counting, client::condition);

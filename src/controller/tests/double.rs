@@ -5,10 +5,12 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use serde_json::{Value, json};
 
+use super::owned::Owned;
 use crate::api::{self, VirtualMachine};
-use crate::controller::{Cluster, ClusterError, Fragment, Guard, View};
+use crate::controller::{Cluster, ClusterError, Found, Fragment, Guard, View};
 use crate::domain::{ErrorKind, Moment, ObjectKey};
 use crate::lifecycle::fixtures::{MADE_AT, policy};
+use crate::lifecycle::{ChildKind, ChildWrite, Held, Present};
 use crate::runtime::clock::{Clock, ManualClock};
 
 /// What happens to the next write, or to the next live read.
@@ -28,7 +30,7 @@ pub(super) enum Fault {
 
 /// The API server. Cloning shares it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Api(Arc<Mutex<ApiState>>);
+pub(super) struct Api(Arc<Mutex<ApiState>>, Arc<Mutex<Owned>>);
 
 #[derive(Debug, Default)]
 struct ApiState {
@@ -46,6 +48,11 @@ pub(super) struct Time(pub(super) Arc<ManualClock>);
 impl Api {
     fn lock(&self) -> MutexGuard<'_, ApiState> {
         self.0.lock().unwrap()
+    }
+
+    /// The owned objects.
+    pub(super) fn owned(&self) -> MutexGuard<'_, Owned> {
+        self.1.lock().unwrap()
     }
 
     /// A user makes the object.
@@ -217,6 +224,31 @@ impl Cluster for Api {
 
     async fn write_status(&self, guard: &Guard, status: Value) -> Result<View, ClusterError> {
         self.write("status", guard, &json!({ "status": status }))
+    }
+
+    async fn write_child(
+        &self,
+        owner: &Guard,
+        write: &ChildWrite,
+    ) -> Result<Present, ClusterError> {
+        self.owned().write(owner, write)
+    }
+
+    async fn delete_child(
+        &self,
+        _: &ObjectKey,
+        kind: ChildKind,
+        held: &Held,
+    ) -> Result<(), ClusterError> {
+        self.owned().delete(kind, held)
+    }
+
+    async fn live_child(
+        &self,
+        _: &ObjectKey,
+        kind: ChildKind,
+    ) -> Result<Option<Found>, ClusterError> {
+        Ok(self.owned().live(kind))
     }
 }
 

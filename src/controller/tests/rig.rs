@@ -1,14 +1,17 @@
 //! One operator process, a watch that the test moves, and passes until rest.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 
 use super::cloud::{Cloud, Sky};
 use super::double::{Api, Time, key};
+use crate::controller::children::OwnedKind;
 use crate::controller::{Duration, Pass, Reconciler, Requeue, Target, View};
-use crate::domain::InstancePhase;
+use crate::domain::{InstancePhase, Uid};
 use crate::lifecycle::fixtures::{config, policy, secs};
+use crate::lifecycle::{ChildKind, Present};
 
 /// One operator process between a cluster and a cloud.
 pub(super) struct Rig {
@@ -19,6 +22,7 @@ pub(super) struct Rig {
     pub(super) loop_: Reconciler<Api, Sky, Time>,
     /// What the watch delivered last.
     shown: Option<View>,
+    shown_children: BTreeMap<ChildKind, (Uid, Present)>,
     pub(super) departed: Vec<Target>,
     /// Whether the watch delivers what happens.
     pub(super) watching: bool,
@@ -39,6 +43,7 @@ impl Rig {
             time,
             loop_,
             shown: None,
+            shown_children: BTreeMap::new(),
             departed: Vec::new(),
             watching: true,
         }
@@ -47,6 +52,9 @@ impl Rig {
     fn process(api: &Api, sky: &Sky, time: &Time) -> Reconciler<Api, Sky, Time> {
         let loop_ = Reconciler::new(api.clone(), sky.clone(), time.clone(), policy());
         loop_.lead();
+        for kind in OwnedKind::ALL {
+            loop_.owned().listed(kind);
+        }
         loop_
     }
 
@@ -63,6 +71,8 @@ impl Rig {
         self.loop_ = Self::process(&self.api, &self.sky, &self.time);
         self.departed.clear();
         self.shown = None;
+        self.shown_children.clear();
+        self.deliver_children();
         if let Some(view) = self.api.view() {
             self.loop_.arrived(view.clone(), false);
             self.shown = Some(view);
@@ -82,6 +92,24 @@ impl Rig {
         };
         self.departed.extend(departed);
         self.shown = now;
+        self.deliver_children();
+    }
+
+    fn deliver_children(&mut self) {
+        let now = self.api.owned().shown();
+        let before = std::mem::replace(&mut self.shown_children, now.clone());
+        let index = self.loop_.owned();
+        for (kind, (owner, present)) in &before {
+            if now
+                .get(kind)
+                .is_none_or(|(_, other)| other.held.uid != present.held.uid)
+            {
+                index.vanished(owner, *kind, &present.held);
+            }
+        }
+        for (kind, (owner, present)) in now {
+            index.arrived(&owner, kind, present);
+        }
     }
 
     pub(super) async fn pass(&mut self) -> Pass {

@@ -39,6 +39,7 @@ fn done(plan: Plan) -> Does {
         Action::RemoveFinalizer { orphaned } => {
             Does::RemoveFinalizer(orphaned.map(|why| leak(&why)))
         }
+        Action::ApplyChild(_) | Action::DeleteChild(..) => panic!("no object here owns others"),
         Action::Forget => Does::Forget,
     }
 }
@@ -49,6 +50,7 @@ fn decided(object: &Object, memory: &Memory, config: &Resolved, sighting: &Sight
         config,
         sighting,
         memory,
+        children: None,
         now: NOW,
         wall: crate::lifecycle::fixtures::wall(),
     };

@@ -1,14 +1,16 @@
 //! The object's state as conditions: judged from what was seen, never from what the status said before.
 
-use crate::api::Phase;
 use crate::api::condition::{ConditionStatus, ConditionType, Wanted};
+use crate::api::{Phase, VirtualMachineStatus};
 use crate::domain::{ErrorKind, Instance, InstancePhase, ProviderError, Reason};
 use crate::lifecycle::decide::reason_of;
 use crate::lifecycle::observed::Observed;
 use crate::lifecycle::plan::{Action, Plan};
 use crate::lifecycle::policy::Policy;
 use crate::lifecycle::report::Outcome;
-use crate::lifecycle::report::verdict::{Verdict, failed_look, provider_ready, stalled};
+use crate::lifecycle::report::verdict::{
+    Verdict, failed_look, provider_ready, stalled, with_owned,
+};
 use crate::lifecycle::report::words;
 
 /// What the conditions should say.
@@ -30,6 +32,7 @@ impl Picture {
     pub(super) fn draw(
         policy: &Policy,
         seen: &Observed<'_>,
+        old: &VirtualMachineStatus,
         plan: &Plan,
         outcome: &Outcome,
         instance: Option<&Instance>,
@@ -55,7 +58,10 @@ impl Picture {
             Some(deletion) => Verdict::no(deletion.reason, deletion.message.clone()),
             None => match (instance, failure) {
                 (None, Some(error)) => unseen(&provider_ready, &provisioned, error),
-                (Some(_) | None, _) => ready(&provider_ready, &provisioned, &synced, instance),
+                (Some(_) | None, _) => {
+                    let verdict = ready(&provider_ready, &provisioned, &synced, instance);
+                    with_owned(policy, seen, old, verdict, instance)
+                }
             },
         };
         let stalled = stalled(reason, &provisioned, &ready, deleting.as_ref());

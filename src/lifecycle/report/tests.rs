@@ -40,6 +40,7 @@ impl Case {
             config: &self.config,
             sighting: &self.sighting,
             memory: &self.memory,
+            children: None,
             now: NOW,
             wall: wall(),
         }

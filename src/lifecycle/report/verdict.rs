@@ -1,10 +1,13 @@
 //! What one condition says, and the verdicts on the provider and on who is waited for.
 
-use crate::api::condition::ConditionStatus;
-use crate::domain::{ErrorKind, ProviderError, Reason};
+use crate::api::VirtualMachineStatus;
+use crate::api::condition::{ConditionStatus, ConditionType, is_true};
+use crate::domain::{ErrorKind, Instance, ProviderError, Reason};
+use crate::lifecycle::children::{Lacking, lacking};
 use crate::lifecycle::decide::reason_of;
 use crate::lifecycle::observed::Observed;
 use crate::lifecycle::plan::Plan;
+use crate::lifecycle::policy::Policy;
 use crate::lifecycle::report::words;
 use crate::lifecycle::sighting::Current;
 
@@ -100,6 +103,28 @@ fn is_outage(seen: &Observed<'_>, error: &ProviderError) -> bool {
     }
 }
 
+/// Ready also means that the owned objects are there. What was Ready stays so until it is known which of them are.
+pub(super) fn with_owned(
+    policy: &Policy,
+    seen: &Observed<'_>,
+    old: &VirtualMachineStatus,
+    ready: Verdict,
+    instance: Option<&Instance>,
+) -> Verdict {
+    let Some(instance) = instance.filter(|_| ready.status == ConditionStatus::True) else {
+        return ready;
+    };
+    let unknown = seen.children.is_none();
+    match lacking(policy, seen, instance) {
+        None => ready,
+        Some(Lacking::Unwritten) if unknown && is_true(&old.conditions, ConditionType::Ready) => {
+            ready
+        }
+        Some(Lacking::Unwritten) => Verdict::no(Reason::Pending, words::OWNED.to_owned()),
+        Some(Lacking::Blocked(reason, message)) => Verdict::no(reason, message),
+    }
+}
+
 /// What waits for a person; a deletion does where it is held, whatever its instance was like.
 pub(super) fn stalled(
     held: Reason,
@@ -131,5 +156,6 @@ fn waits_for_a_person(reason: Reason) -> bool {
             | Reason::SafeCreateUnsupported
             | Reason::EndpointNotAllowed
             | Reason::ProviderConfigInvalid
+            | Reason::OwnedObjectConflict
     )
 }

@@ -16,6 +16,8 @@ pub(super) const IN_DOUBT: &str =
 pub(super) const NOT_SEEN: &str = "the instance has not been seen yet";
 pub(super) const IN_SYNC: &str = "image, cpu and memory are as the spec says";
 pub(super) const RUNNING: &str = "the instance runs as the spec says";
+pub(super) const OWNED: &str =
+    "the instance runs; its Secret, Service and EndpointSlices are being written";
 pub(super) const DELETING: &str =
     "the instance is being deleted; the object goes once the provider shows that it is gone";
 pub(super) const SETTLING: &str =

@@ -53,51 +53,6 @@ impl fmt::Display for AddressClass {
     }
 }
 
-/// A network: an address and how many of its leading bits count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Network {
-    address: IpAddr,
-    prefix: u8,
-}
-
-impl Network {
-    /// Reads `ADDRESS/PREFIX` or `ADDRESS`. `None` for anything else, also for bits set beyond the prefix,
-    /// because then one of the two is a mistake.
-    pub(super) fn parse(text: &str) -> Option<Self> {
-        let (address, prefix) = match text.split_once('/') {
-            Some((address, prefix)) => (address.parse().ok()?, Some(prefix)),
-            None => (text.parse().ok()?, None),
-        };
-        let width = width(address);
-        let prefix = match prefix {
-            Some(digits) if digits.bytes().all(|byte| byte.is_ascii_digit()) => {
-                digits.parse().ok().filter(|prefix| *prefix <= width)?
-            }
-            Some(_) => return None,
-            None => width,
-        };
-        let network = Self { address, prefix };
-        (network.masked(address) == bits(address)).then_some(network)
-    }
-
-    /// Whether the address is in this network.
-    pub(super) fn holds(self, address: IpAddr) -> bool {
-        width(address) == width(self.address) && self.masked(address) == bits(self.address)
-    }
-
-    fn masked(self, address: IpAddr) -> u128 {
-        let beyond = u32::from(width(address).saturating_sub(self.prefix));
-        let mask = u128::MAX.checked_shl(beyond).unwrap_or(0);
-        bits(address) & mask
-    }
-}
-
-impl fmt::Display for Network {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.address, self.prefix)
-    }
-}
-
 /// The address without the IPv6 coat in which the kernel takes an IPv4 address.
 pub(super) fn canonical(address: IpAddr) -> IpAddr {
     address.to_canonical()
@@ -164,18 +119,4 @@ fn classify_v6(address: Ipv6Addr) -> AddressClass {
 
 fn embedded(high: u16, low: u16) -> Ipv4Addr {
     Ipv4Addr::from((u32::from(high) << 16) | u32::from(low))
-}
-
-fn width(address: IpAddr) -> u8 {
-    match address {
-        IpAddr::V4(_) => 32,
-        IpAddr::V6(_) => 128,
-    }
-}
-
-fn bits(address: IpAddr) -> u128 {
-    match address {
-        IpAddr::V4(address) => u32::from(address).into(),
-        IpAddr::V6(address) => address.into(),
-    }
 }

@@ -24,7 +24,10 @@ fn outcomes(plan: &Plan) -> Vec<Outcome> {
     };
     match &plan.action {
         Action::Hold(_) | Action::NoteAttempt | Action::Forget => vec![Outcome::Nothing],
-        Action::Intend { .. } | Action::RemoveFinalizer { .. } => {
+        Action::Intend { .. }
+        | Action::RemoveFinalizer { .. }
+        | Action::ApplyChild(_)
+        | Action::DeleteChild(..) => {
             vec![Outcome::Written, Outcome::Outdated, Outcome::Unwritten]
         }
         Action::Create | Action::Settle => {
