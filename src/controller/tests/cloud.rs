@@ -92,6 +92,7 @@ impl CloudState {
             addresses: Vec::new(),
             created_at: MADE_AT.to_owned(),
             message: None,
+            revision: None,
         };
         self.keys
             .insert(key.clone(), (body.as_str().to_owned(), id));
