@@ -1,5 +1,6 @@
 //! ProviderConfigs and Secrets: what is missing or wrong is named, its repair is noticed, and the order in which
 //! things are deleted does not matter.
+#![cfg(test)]
 
 mod e2e;
 mod support;
@@ -173,6 +174,54 @@ fn a_config_and_a_secret_that_are_deleted_first_wait_for_their_vms() {
                 house.client.get(&secrets, "cloud")
             )
         },
+    );
+    assert_eq!(cloud.ours(), Vec::<Value>::new());
+    checker::check(house, &cloud);
+}
+
+#[test]
+fn a_config_goes_as_soon_as_the_last_vm_of_an_object_that_was_torn_out_is_gone() {
+    let (house, _operator) = House::with_operator();
+    let cloud = Cloud::start(prompt());
+    let namespace = house.namespace();
+    // Looked at again after an hour, if nothing else wakes it.
+    let poll = json!({ "endpoint": cloud.url, "timeoutSeconds": 1, "pollIntervalSeconds": 3600 });
+    house.configure_with(&namespace, poll);
+    house.create(&namespace, "web");
+    house.ready(&namespace, "web");
+    let strip = r#"{"metadata":{"finalizers":null}}"#;
+    // So slow that the finalizer is still there to be torn off.
+    let slow = json!({ "kind": "delay", "milliseconds": 900, "applied": true });
+    cloud.fault(json!({ "operation": "delete", "effect": slow }));
+    house.delete(&namespace, "web");
+    let patch = [
+        "-n",
+        &namespace,
+        "patch",
+        "vm",
+        "web",
+        "--type=merge",
+        "-p",
+        strip,
+    ];
+    // The operator may have been faster: then there is nothing to strip.
+    let answer = house.plane.try_kubectl(&patch, "");
+    assert!(
+        answer.success || answer.stderr.contains("NotFound"),
+        "{answer:?}"
+    );
+    house.plane.kubectl(&[
+        "-n",
+        &namespace,
+        "delete",
+        "pcfg",
+        "default",
+        "--wait=false",
+    ]);
+    until_or(
+        "the config is gone",
+        || house.config(&namespace, "default").is_none(),
+        || format!("{:#?}", house.config(&namespace, "default")),
     );
     assert_eq!(cloud.ours(), Vec::<Value>::new());
     checker::check(house, &cloud);

@@ -32,10 +32,9 @@ const IN_A_ROW: usize = 5;
 
 /// One test at a time: its operator would work on the other test's objects.
 fn alone() -> (&'static House, MutexGuard<'static, ()>) {
-    assert!(
-        cfg!(feature = "failpoints"),
-        "these tests kill the operator at named points: run cargo test --features failpoints"
-    );
+    if !cfg!(feature = "failpoints") {
+        panic!("these tests kill the operator at named points: cargo test --features failpoints");
+    }
     static TURN: Mutex<()> = Mutex::new(());
     let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     (House::shared(), turn)

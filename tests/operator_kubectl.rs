@@ -4,10 +4,10 @@
 mod e2e;
 mod support;
 
+use e2e::checker;
 use e2e::client::condition;
 use e2e::cloud::{Cloud, prompt};
 use e2e::house::{House, manifest};
-use e2e::{checker, until};
 use mock_provider::Options;
 use serde_json::json;
 use std::time::Duration;
@@ -141,9 +141,34 @@ fn metrics_and_health_have_the_usual_names() {
     assert!(missing.is_empty(), "{missing:?} missing in\n{metrics}");
     assert_eq!(operator.health("/livez").0, 200);
     assert_eq!(operator.health("/readyz").0, 200);
-    until("it has gone", || {
-        house.delete(&namespace, "counted");
-        house.vm(&namespace, "counted").is_none()
-    });
+    house.delete(&namespace, "counted");
+    house.gone(&namespace, "counted");
     checker::check(house, &cloud);
+}
+
+#[test]
+fn the_judge_of_these_tests_finds_a_second_vm_and_one_without_its_object() {
+    let (house, _operator) = House::with_operator();
+    let cloud = Cloud::start(prompt());
+    let namespace = house.namespace();
+    house.configure(&namespace, &cloud.url);
+    house.create(&namespace, "judged");
+    house.ready(&namespace, "judged");
+    checker::check(house, &cloud);
+    let mut twin = cloud.ours()[0].clone();
+    cloud.make(&twin);
+    twin["tags"]["vmoperator/uid"] = json!("nobody");
+    twin["tags"]["vmoperator/name"] = json!("nobody");
+    cloud.make(&twin);
+    let judged = std::panic::AssertUnwindSafe(|| checker::check(house, &cloud));
+    let words = std::panic::catch_unwind(judged).expect_err("nothing was found");
+    let words = words.downcast::<String>().expect("words");
+    for finding in [
+        "I1: uid",
+        "I2: POST without",
+        "I3: a VM without",
+        "is not recorded",
+    ] {
+        assert!(words.contains(finding), "{finding} is missing in {words}");
+    }
 }

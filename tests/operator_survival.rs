@@ -1,5 +1,6 @@
 //! What the operator lives through: restarts of everything around it, a second one beside it, objects that it cannot
 //! read. Every test ends with a cluster and a cloud that agree, without help.
+#![cfg(test)]
 
 mod e2e;
 mod support;
@@ -141,6 +142,30 @@ fn when_the_leader_is_killed_another_one_takes_over_and_makes_no_second_vm() {
     assert_eq!(cloud.ours().len(), 2);
     clear(house, &cloud, &namespace);
     drop(second);
+}
+
+#[test]
+fn two_operators_that_both_take_themselves_for_the_leader_make_one_vm_each_time() {
+    let mut turn = Turn::take();
+    let house = turn.house();
+    let cloud = Cloud::start(prompt());
+    let namespace = tenant(house, &cloud);
+    let first = Operator::start(house, ALONE).ready();
+    let second = Operator::start(house, ALONE).ready();
+    house.usable(&namespace);
+    let names: Vec<String> = (0..10).map(|number| format!("vm-{number}")).collect();
+    let items: Vec<Value> = names
+        .iter()
+        .map(|name| manifest(&namespace, name))
+        .collect();
+    let list = json!({ "apiVersion": "v1", "kind": "List", "items": items });
+    house.plane.apply(&list.to_string());
+    for name in &names {
+        house.ready(&namespace, name);
+    }
+    assert_eq!(cloud.ours().len(), names.len());
+    clear(house, &cloud, &namespace);
+    drop((first, second));
 }
 
 #[test]

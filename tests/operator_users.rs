@@ -1,4 +1,5 @@
 //! What users do to objects behind the operator's back: each object still has one VM, and none is leaked.
+#![cfg(test)]
 
 mod e2e;
 mod support;

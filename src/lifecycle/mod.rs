@@ -1,8 +1,8 @@
 //! The pure core: what is seen of one object goes in, what to do and what to tell comes out.
 //!
 //! No client, no clock, no waiting, no randomness, no log. Read in this order: [`object`] and [`memory`] (what is
-//! known), [`due`] (which look at the provider is needed), [`sighting`] (what it showed), [`decide`] (the one
-//! effect), [`report`] (what to tell the user and when to come back).
+//! known), [`mod@due`] (which look at the provider is needed), [`sighting`] (what it showed), [`mod@decide`] (the one
+//! effect), [`mod@report`] (what to tell the user and when to come back).
 
 pub mod decide;
 pub mod departed;

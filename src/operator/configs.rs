@@ -69,6 +69,12 @@ impl Configs {
             wakes: Arc::new(machines.clone()),
             clock: Arc::clone(&parts.clock),
         };
+        let (book, going) = (Arc::clone(&parts.book), queue.clone());
+        machines.on_finished(move |namespace| {
+            for config in book.going_in(namespace) {
+                going.add(ConfigTarget::Config(config), Lane::High);
+            }
+        });
         Self {
             reconciler: Arc::new(reconciler),
             book: Arc::clone(&parts.book),

@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 use std::convert::Infallible;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use kube::Api;
@@ -51,7 +51,11 @@ pub(super) struct Machines {
     queue: WorkQueue<Target>,
     /// Whether the first list is complete.
     listed: Arc<AtomicBool>,
+    /// Told the namespace whenever nothing of an object is left to do.
+    finished: Arc<OnceLock<Finished>>,
 }
+
+type Finished = Box<dyn Fn(&str) + Send + Sync>;
 
 impl Machines {
     pub(super) fn new(parts: &Parts) -> Self {
@@ -72,7 +76,14 @@ impl Machines {
             reconciler: Arc::new(reconciler),
             queue,
             listed: Arc::default(),
+            finished: Arc::default(),
         }
+    }
+
+    /// Whom to tell the namespace whenever nothing of an object is left to do. Set once.
+    pub(super) fn on_finished(&self, tell: impl Fn(&str) + Send + Sync + 'static) {
+        let first = self.finished.set(Box::new(tell)).is_ok();
+        debug_assert!(first, "one listener");
     }
 
     pub(super) fn queue(&self) -> WorkQueue<Target> {
@@ -169,6 +180,14 @@ impl Reconcile<Target> for Machines {
     async fn reconcile(&self, job: &Job<Target>) -> Pass {
         let pass = self.reconciler.reconcile(&job.key).await;
         self.follow_up();
+        // The watch may have told of the end before; a departed object ends without the watch.
+        let departed = matches!(job.key, Target::Departed { .. });
+        let ended = pass.action == "remove-finalizer";
+        if let Some(tell) = self.finished.get()
+            && (ended || departed && pass.requeue == Requeue::OnChange)
+        {
+            tell(job.key.tenant());
+        }
         if let Some(id) = &pass.id {
             Span::current().record("id", id);
         }

@@ -37,6 +37,10 @@ pub(crate) fn check_counting(house: &House, cloud: &Cloud, most: usize) {
     evidence.deleted_by_users(&mut findings);
     evidence.strangers_untouched(&mut findings);
     evidence.nothing_denied(&mut findings);
+    println!(
+        "rights granted and not used so far: {:?}",
+        audit::unused_rights(house)
+    );
     assert!(findings.is_empty(), "{}", findings.join("\n"));
 }
 

@@ -118,6 +118,19 @@ impl<P: Provider> ConfigBook<P> {
             .is_some_and(|entry| entry.stored.metadata.deletion_timestamp.is_some())
     }
 
+    /// The ProviderConfigs of a namespace whose deletion was asked for.
+    #[must_use]
+    pub fn going_in(&self, namespace: &str) -> Vec<ObjectKey> {
+        let going = |entry: &Entry<P>| entry.stored.metadata.deletion_timestamp.is_some();
+        let entries = self.lock();
+        let here = entries
+            .iter()
+            .filter(|(key, _)| *key.namespace == *namespace);
+        here.filter(|(_, entry)| going(entry))
+            .map(|(key, _)| key.clone())
+            .collect()
+    }
+
     /// The ProviderConfigs of a namespace that name this Secret, and whether each wants it protected.
     #[must_use]
     pub fn users_of_secret(&self, secret: &ObjectKey) -> Vec<(ObjectKey, bool)> {

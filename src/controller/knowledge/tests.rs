@@ -168,7 +168,7 @@ fn a_removal_that_is_acknowledged_after_the_vanishing_was_seen_leaves_nothing() 
 }
 
 #[test]
-fn a_late_event_of_a_departed_object_brings_its_memory_back() {
+fn a_late_event_of_an_object_that_departed_leaves_it_departed_with_its_memory() {
     let knowledge = met();
     arrive(&knowledge, intended(1), "11");
     knowledge.remember(&key(), &uid(), |m| m.sending_create(NOW, KEY_LIFE));
@@ -177,14 +177,14 @@ fn a_late_event_of_a_departed_object_brings_its_memory_back() {
     assert!(knowledge.departed(&uid()).is_some());
     // The watch is behind the live read: it still tells of the object before it tells of its end.
     knowledge.arrived(&policy(), view(bare(), "10"), Arrival::Added);
-    let known = knowledge.get(&key(), NOW).unwrap();
-    assert!(known.memory.sign() && !known.memory.born());
+    let entry = knowledge.departed(&uid()).unwrap();
+    assert!(entry.departed.sign && entry.memory.sign() && !entry.memory.born());
     assert!(
-        knowledge.departed(&uid()).is_none(),
+        knowledge.get(&key(), NOW).is_none(),
         "one memory of one uid"
     );
     let departed = knowledge.vanished(&policy(), &key(), &uid());
-    assert_eq!(departed, Some(uid()));
+    assert_eq!(departed, None, "it is departed already");
     assert!(knowledge.departed(&uid()).unwrap().departed.sign);
 }
 

@@ -190,7 +190,7 @@ where
         };
         self.writer.begin_list();
         if self.writer.store().is_listed() {
-            self.listener.on_event(Event::ListingAgain);
+            self.listener.on_event(super::Event::ListingAgain);
         }
         loop {
             let page = tokio::time::timeout(self.options.call_limit, self.api.list(&params)).await;

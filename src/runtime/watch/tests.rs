@@ -61,6 +61,7 @@ impl Listener<ConfigMap> for Notes {
             Event::Added(new) => format!("added {}", told(&new)),
             Event::Changed { old, new } => format!("changed {} to {}", told(&old), told(&new)),
             Event::Removed(last) => format!("removed {}", told(&last)),
+            Event::ListingAgain => "listing again".to_owned(),
             Event::Listed => "listed".to_owned(),
         });
     }

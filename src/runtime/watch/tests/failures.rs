@@ -23,6 +23,7 @@ async fn an_expired_version_lists_again_and_finds_what_changed_in_the_gap() {
             .position(|line| line.ends_with("failed Some(410)"))
             .unwrap();
         let expected = [
+            "listing again",
             "added new@20",
             "wake default/new Changed",
             "removed reborn@2",
