@@ -62,6 +62,7 @@ const _: fn() = || {
         Cloud::fault,
         Cloud::mend,
         Cloud::set,
+        Cloud::happen,
         Cloud::calls,
         cloud::prompt,
     );

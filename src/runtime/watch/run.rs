@@ -1,10 +1,10 @@
 //! The loop of one watch.
 
+use super::Listener;
 use super::backoff::Backoff;
 use super::object::{Arrival, key_of};
 use super::status::{Failure, Observer, WatchStatus};
 use super::store::{Store, Writer};
-use super::{Event, Listener};
 use crate::domain::time::Moment;
 use crate::runtime::clock::{Clock, wait_until};
 use futures::{Stream, StreamExt};

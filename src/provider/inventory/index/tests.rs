@@ -182,16 +182,18 @@ proptest! {
                     let only = index.only(&owner, &one.id).map(|found| found.as_ref().clone());
                     prop_assert_eq!(only, (now.len() == 1).then(|| one.clone()));
                 }
+                // Deleted and made again in one answer, an instance is new; and news that may leave no difference.
+                let deleted = |one: &Instance| deletions.iter().any(|number| id(*number) == one.id);
                 let told = |one: &&Instance| {
-                    one.phase != InstancePhase::Provisioning || before.contains_key(&one.id)
+                    let was_known = before.contains_key(&one.id) && !deleted(one);
+                    one.phase != InstancePhase::Provisioning || was_known
                 };
                 let news = then.iter().any(|one| !now.contains(one))
                     || now.iter().filter(told).any(|one| !then.contains(one));
                 if news {
                     prop_assert!(woken.contains(&owner.uid), "{:?} was not woken", owner.uid);
                 }
-                // Deleted and made again in one answer is news that leaves no difference.
-                let touched = then.iter().chain(&now).any(|one| deletions.iter().any(|n| id(*n) == one.id));
+                let touched = then.iter().chain(&now).any(deleted);
                 if !news && !touched && woken.contains(&owner.uid) {
                     prop_assert!(false, "{:?} was woken for nothing: {:?} {:?}", owner.uid, then, now);
                 }
