@@ -149,7 +149,7 @@ fn without_its_feed_the_inventory_lists_and_without_lists_each_vm_is_looked_at()
         cloud.fault(json!({ "operation": operation, "effect": effect }));
     };
     let operator = Operator::start(house, &[]).ready();
-    let namespace = configured(house, &cloud, 3);
+    let namespace = configured(house, &cloud, 5);
     broken("changes");
     create_many(house, &namespace, 5);
     let id = cloud.ours()[0]["id"].as_str().expect("an id").to_owned();

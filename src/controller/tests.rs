@@ -1,5 +1,6 @@
 mod cloud;
 mod double;
+mod inventory;
 mod rig;
 
 use serde_json::{Value, json};

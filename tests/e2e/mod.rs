@@ -63,6 +63,7 @@ const _: fn() = || {
         Cloud::mend,
         Cloud::set,
         Cloud::happen,
+        Cloud::ours,
         Cloud::calls,
         cloud::prompt,
     );
