@@ -1,4 +1,5 @@
 //! What VMs at rest cost the provider, and how soon a change at the provider is seen: the inventory, from outside.
+#![cfg(test)]
 
 mod e2e;
 mod support;
@@ -152,25 +153,21 @@ fn without_its_feed_the_inventory_lists_and_without_lists_each_vm_is_looked_at()
     let namespace = configured(house, &cloud, 5);
     broken("changes");
     create_many(house, &namespace, 5);
-    let id = cloud.ours()[0]["id"].as_str().expect("an id").to_owned();
-    let vms = house.vms();
-    let vm = vms.iter().find(|vm| vm["status"]["id"] == id.as_str());
-    let name = vm.and_then(|vm| vm["metadata"]["name"].as_str());
-    let name = name.expect("an object with this id").to_owned();
+    let id = house.ready(&namespace, "vm-0");
     after_calls(&cloud, "list", 2);
     let calls = after_calls(&cloud, "list", 3);
     assert!(!calls.iter().any(|call| call == "get"), "{calls:?}");
     cloud.happen(&id, "stop");
-    shows(house, &namespace, &name, "Stopped");
+    shows(house, &namespace, "vm-0", "Stopped");
     // Now every VM is asked for by itself, as if there were no inventory.
     broken("list");
     after_calls(&cloud, "get", 5);
     cloud.happen(&id, "run");
-    shows(house, &namespace, &name, "Running");
+    shows(house, &namespace, "vm-0", "Running");
     cloud.mend();
     after_calls(&cloud, "changes", 5);
     cloud.happen(&id, "stop");
-    shows(house, &namespace, &name, "Stopped");
+    shows(house, &namespace, "vm-0", "Stopped");
     drop(operator);
     checker::check(house, &cloud);
 }
