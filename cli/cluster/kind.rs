@@ -43,6 +43,18 @@ impl Kind {
         }
     }
 
+    /// What a name of this kind may look like; the API server holds the same rule.
+    fn naming(self) -> &'static str {
+        match self {
+            Self::VirtualMachine => {
+                "a name begins with a letter a to z, goes on with at most 62 of a to z, 0 to 9 and '-', and does not end with '-': it also names a Service"
+            }
+            Self::ProviderConfig => {
+                "a name has a to z, 0 to 9, '-' and '.', and begins and ends with a letter or a digit"
+            }
+        }
+    }
+
     /// The short word for commands that we print.
     pub(crate) fn short(self) -> &'static str {
         match self {
@@ -123,8 +135,7 @@ impl Named {
         for word in words {
             if !is_name(word) {
                 let cause = format!("{word:?} cannot be the name of a {}", kind.kind());
-                return Err(usage("VMC-NAME", cause)
-                    .fix("a name has a to z, 0 to 9, '-' and '.', and begins and ends with a letter or a digit"));
+                return Err(usage("VMC-NAME", cause).fix(kind.naming()));
             }
             if seen.insert(word) {
                 names.push(word.to_owned());

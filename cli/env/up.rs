@@ -187,8 +187,9 @@ fn text(
         environment.kubeconfig().display()
     ));
     lines.push("next:".to_owned());
-    lines.push(format!("  vmctl kubectl --env {name} get virtualmachines"));
-    lines.push(format!("  vmctl status --env {name}"));
+    let vm = "web-1 --image ubuntu-22.04 --cpu 2 --memory 4Gi";
+    lines.push(format!("  vmctl create vm {vm} --env {name}"));
+    lines.push(format!("  vmctl get vm --env {name} -o wide"));
     lines.push(format!("  vmctl down --env {name}"));
     lines.join("\n")
 }

@@ -29,10 +29,12 @@ pub(crate) struct Request {
 /// Every request that was answered, the operator's and everybody else's.
 pub(crate) fn requests(house: &House) -> Vec<Request> {
     let events = house.plane.audit();
-    let answered = events
-        .iter()
-        .filter(|event| event["stage"] == "ResponseComplete");
-    answered.map(request).collect()
+    let answered = |event: &&Value| {
+        // A watch is complete only when it ends.
+        event["stage"] == "ResponseComplete"
+            || event["stage"] == "ResponseStarted" && event["verb"] == "watch"
+    };
+    events.iter().filter(answered).map(request).collect()
 }
 
 fn request(event: &Value) -> Request {
