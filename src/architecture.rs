@@ -77,6 +77,7 @@ const PURE: &[(&str, &[&str])] = &[
     ("src/lifecycle", &[]),
     // Back-off is jittered by a generator that the caller seeds.
     ("src/runtime/schedule", &["fastrand"]),
+    ("src/provider/inventory/index", &[]),
     ("tui/src", &[]),
     // Latency and jitter are drawn from a generator that the caller seeds: the same seed is the same cloud.
     ("mock-provider/src/world", &["fastrand"]),

@@ -191,6 +191,8 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
         match result {
             Ok(instance) => {
                 self.remember(sight, Memory::succeeded);
+                self.knowledge
+                    .saw_instance(sight.key(), sight.uid(), &instance);
                 Outcome::Made(Box::new(instance))
             }
             Err(error) => self.call_failed(sight.key(), sight.uid(), error),

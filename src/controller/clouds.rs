@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::lifecycle::{Config, ConfigProblem};
-use crate::provider::Provider;
+use crate::provider::{Inventory, Provider};
 
 /// Resolves ProviderConfigs. Answers from memory, without waiting: the ProviderConfigs' own loop keeps it fresh.
 pub trait Clouds: Send + Sync + 'static {
@@ -19,4 +19,10 @@ pub trait Clouds: Send + Sync + 'static {
         namespace: &str,
         name: &str,
     ) -> Result<(Config, Arc<Self::Cloud>), ConfigProblem>;
+
+    /// The inventory of that ProviderConfig; `None` where there is none, and every look is a call.
+    fn inventory(&self, namespace: &str, name: &str) -> Option<Arc<Inventory>> {
+        let _ = (namespace, name);
+        None
+    }
 }

@@ -3,13 +3,13 @@
 
 mod entry;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use entry::{Entry, is_older};
 
 use super::view::View;
-use crate::domain::{Moment, ObjectKey, Uid};
+use crate::domain::{Instance, InstanceId, Moment, ObjectKey, Uid};
 use crate::lifecycle::{Arrival, Departed, Memory, Policy};
 
 /// Everything known, by key and by departed uid.
@@ -44,6 +44,8 @@ pub struct Known {
     pub doubtful: bool,
     /// Whether the full look is due.
     pub full_look: bool,
+    /// The instance that a call of this process showed last, and its revision.
+    pub seen: Option<(InstanceId, u64)>,
 }
 
 impl Knowledge {
@@ -63,6 +65,7 @@ impl Knowledge {
             memory: entry.memory.clone(),
             doubtful: overlay.is_some_and(|o| now >= o.until),
             full_look: now >= entry.full_look_at,
+            seen: entry.seen.clone(),
         })
     }
 
@@ -199,6 +202,26 @@ impl Knowledge {
         if let Some(entry) = self.lock().objects.get_mut(key) {
             entry.full_look_at = at;
         }
+    }
+
+    /// A call showed this instance of an object; without a revision nothing can be compared with it.
+    pub fn saw_instance(&self, key: &ObjectKey, uid: &Uid, instance: &Instance) {
+        let mut inner = self.lock();
+        let entry = inner.objects.get_mut(key);
+        if let Some(entry) = entry.filter(|entry| entry.stored.object.uid == *uid) {
+            entry.seen = instance
+                .revision
+                .map(|revision| (instance.id.clone(), revision));
+        }
+    }
+
+    /// The names of the objects with these uids.
+    #[must_use]
+    pub fn keys_of(&self, uids: &HashSet<Uid>) -> Vec<ObjectKey> {
+        let inner = self.lock();
+        let objects = inner.objects.iter();
+        let ours = objects.filter(|(_, entry)| uids.contains(&entry.stored.object.uid));
+        ours.map(|(key, _)| key.clone()).collect()
     }
 
     /// A departed uid.

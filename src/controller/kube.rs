@@ -47,6 +47,12 @@ impl KubeCluster {
         Ok(ClusterId::new(uid))
     }
 
+    /// The cluster's identity at providers.
+    #[must_use]
+    pub fn identity(&self) -> &ClusterId {
+        &self.cluster
+    }
+
     fn vms(&self, namespace: &str) -> Api<Arrival<VirtualMachine>> {
         Api::namespaced(self.client.clone(), namespace)
     }

@@ -7,8 +7,8 @@ use jiff::Timestamp;
 use super::knowledge::Known;
 use super::view::View;
 use super::{Clouds, Cluster, ClusterError, Guard, Reconciler};
-use crate::domain::{Incarnation, Moment, ObjectKey, ProviderError, Uid};
-use crate::lifecycle::due::{gap, long_gap};
+use crate::domain::{Incarnation, InstanceId, Moment, ObjectKey, ProviderError, Uid};
+use crate::lifecycle::due::{gap, long_gap, may_be_told};
 use crate::lifecycle::policy::Planted;
 use crate::lifecycle::{
     Answers, Children, Config, ConfigProblem, Current, Departed, Due, Find, Judged, Memory,
@@ -109,7 +109,11 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
                 sight.sighting.current =
                     Current::Absent(crate::lifecycle::Sureness::LookAgainAt(at));
             }
-            Due::Look(id, find) => self.look(&mut sight, id.as_ref(), find).await,
+            Due::Look(id, find) => {
+                if !self.told(&mut sight, known.seen.as_ref()) {
+                    self.look(&mut sight, id.as_ref(), find).await;
+                }
+            }
         }
         Ok(Some(self.refresh(sight)))
     }
@@ -163,12 +167,46 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
         }
     }
 
-    async fn look(
-        &self,
-        sight: &mut Sight<B::Cloud>,
-        id: Option<&crate::domain::InstanceId>,
-        find: Find,
-    ) {
+    /// Takes from the inventory what a GET of the recorded id would show, and its round for the full look; false
+    /// where a look is needed. `seen`: what it shows may not be older than what a call of ours showed before.
+    fn told(&self, sight: &mut Sight<B::Cloud>, seen: Option<&(InstanceId, u64)>) -> bool {
+        let object = &sight.view.object;
+        let (Some(recorded), Some((id, revision)), Ok(config)) =
+            (object.known(), seen, &mut sight.config)
+        else {
+            return false;
+        };
+        if recorded.id != *id || !may_be_told(object, &sight.memory) {
+            return false;
+        }
+        let namespace = &object.key.namespace;
+        let inventory = self.clouds.inventory(namespace, &object.provider_ref);
+        let owner = object.owner(&self.policy.cluster);
+        let fact = inventory.and_then(|inventory| inventory.fact(&owner, id, sight.now));
+        let Some(fact) = fact.filter(|fact| fact.revision >= *revision) else {
+            return false;
+        };
+        let answers = Answers {
+            got: Some(Ok(fact.instance.as_ref().clone())),
+            found: None,
+        };
+        match answers.judge(object, &owner, least(object)) {
+            Judged::Seen(sighting) if sighting.present().is_some() => {
+                config.watched = fact.watched;
+                let full_look = sight.now + config.poll * FULL_LOOK_EVERY;
+                let (key, uid) = (&object.key, &object.uid);
+                self.knowledge.full_look_made(key, full_look);
+                self.knowledge
+                    .remember(key, uid, |memory| note(memory, &sighting, sight.now));
+                sight.sighting = sighting;
+                true
+            }
+            // Nothing but the presence of our own is taken from an inventory.
+            Judged::Seen(_) | Judged::Nothing(_) => false,
+        }
+    }
+
+    async fn look(&self, sight: &mut Sight<B::Cloud>, id: Option<&InstanceId>, find: Find) {
         let (Ok(config), Some(cloud)) = (&sight.config, &sight.cloud) else {
             return;
         };
@@ -201,6 +239,9 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
                     }
                     note(memory, &sighting, ended);
                 });
+                if let Some(instance) = sighting.present() {
+                    self.knowledge.saw_instance(key, uid, instance);
+                }
                 sighting
             }
             Judged::Nothing(others) => {

@@ -26,6 +26,9 @@ pub struct Instance {
     pub created_at: String,
     /// What the provider says of it in words, at most 1,024 characters, control characters removed.
     pub message: Option<String>,
+    /// The account's revision at its last change: of two sights of one instance the higher is the later.
+    /// `None` where the provider tells none.
+    pub revision: Option<u64>,
 }
 
 impl Instance {

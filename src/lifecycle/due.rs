@@ -79,6 +79,21 @@ pub fn due(
     Due::Look(None, Find::Always)
 }
 
+/// Whether an inventory that shows the recorded instance may stand in for the look that is due. Only for an object
+/// about which nothing is open: whoever suspects an absence, a double or a lost create asks the provider itself.
+#[must_use]
+pub fn may_be_told(object: &Object, memory: &Memory) -> bool {
+    let open = memory.doubles()
+        || memory.in_doubt()
+        || memory.must_raise()
+        || memory.look_again_at(Duration::ZERO).is_some();
+    object.known().is_some()
+        && object.intent().is_some()
+        && object.finalizer
+        && !object.deleting
+        && !open
+}
+
 /// The distance that the two looks of a pair need in this situation.
 ///
 /// Short (the list's lag) where nothing but an older write of our own could be missing. Long where a create of

@@ -136,6 +136,7 @@ pub(crate) fn instance(incarnation: u32, phase: InstancePhase) -> Instance {
         addresses: Vec::new(),
         created_at: MADE_AT.to_owned(),
         message: None,
+        revision: None,
     }
 }
 
@@ -149,6 +150,7 @@ pub(crate) fn config() -> Config {
         terminating: false,
         protected: true,
         paused: false,
+        watched: false,
         timeout: secs(15),
         poll: secs(30),
         capabilities: Capabilities {

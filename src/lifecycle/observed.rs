@@ -41,6 +41,9 @@ pub struct Config {
     pub protected: bool,
     /// Whether it is paused, with all its VMs.
     pub paused: bool,
+    /// Whether the inventory of this provider shows this object's instance and will wake it when that changes.
+    /// Known per pass; false where the pass looked itself.
+    pub watched: bool,
     /// Time-out of one provider call; no request takes effect later than this after it was sent.
     pub timeout: Duration,
     /// How old the knowledge of a steady VM may get.

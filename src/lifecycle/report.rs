@@ -311,13 +311,19 @@ fn holding(policy: &Policy, seen: &Observed<'_>, reason: Reason) -> Requeue {
     }
 }
 
-/// Quick while the instance is on its way, slow once it stands.
+/// Quick while the instance is on its way, unless its inventory watches it; slow once it stands.
 fn watch_instance(policy: &Policy, seen: &Observed<'_>, instance: Option<&Instance>) -> Requeue {
     let poll = seen
         .config
         .as_ref()
         .map_or(policy.longest_backoff, |c| c.poll);
+    let watched = seen.config.as_ref().is_ok_and(|config| config.watched);
     match instance.map(|i| picture::phase_of(&i.phase)) {
+        Some(Phase::Provisioning | Phase::Starting | Phase::Stopping | Phase::Resizing)
+            if watched =>
+        {
+            Requeue::Steady(poll)
+        }
         Some(Phase::Provisioning | Phase::Starting | Phase::Stopping | Phase::Resizing) => {
             Requeue::After(policy.transition_poll)
         }

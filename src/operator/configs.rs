@@ -10,6 +10,7 @@ use kube::core::PartialObjectMeta;
 use tracing::Span;
 
 use super::connect::{Cloud, HttpConnect};
+use super::inventories::Inventories;
 use super::machines::{Machines, outcome};
 use super::{Parts, Task};
 use crate::api::{ANNOTATION_PREFIX, IN_USE_FINALIZER, ProviderConfig};
@@ -43,10 +44,11 @@ pub(super) struct Configs {
     reconciler: Arc<ConfigReconciler<HttpConnect>>,
     book: Arc<ConfigBook<Cloud>>,
     queue: WorkQueue<ConfigTarget>,
+    inventories: Inventories,
 }
 
 impl Configs {
-    pub(super) fn new(parts: &Parts, machines: &Machines) -> Self {
+    pub(super) fn new(parts: &Parts, machines: &Machines, inventories: &Inventories) -> Self {
         let queue = WorkQueue::new(
             Waits::default(),
             fastrand::Rng::new(),
@@ -77,6 +79,7 @@ impl Configs {
             reconciler: Arc::new(reconciler),
             book: Arc::clone(&parts.book),
             queue,
+            inventories: inventories.clone(),
         }
     }
 
@@ -149,6 +152,9 @@ impl Reconcile<ConfigTarget> for Configs {
 
     async fn reconcile(&self, job: &Job<ConfigTarget>) -> Pass {
         let pass = self.reconciler.reconcile(&job.key).await;
+        if let ConfigTarget::Config(key) = &job.key {
+            self.inventories.follow(key);
+        }
         Pass {
             outcome: outcome(pass.requeue),
             summary: pass.summary,

@@ -8,6 +8,7 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
 
+use super::inventories::Inventories;
 use super::machines::Machines;
 use crate::api::Phase;
 
@@ -28,14 +29,22 @@ const PHASES: [Phase; 11] = [
 
 struct Phases(Machines);
 
+struct InventoryAges(Inventories);
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Source {
+    source: &'static str,
+}
+
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct Label {
     phase: String,
 }
 
 /// Registers the metrics; once per process.
-pub(super) fn register(registry: &mut Registry, machines: &Machines) {
+pub(super) fn register(registry: &mut Registry, machines: &Machines, inventories: &Inventories) {
     registry.register_collector(Box::new(Phases(machines.clone())));
+    registry.register_collector(Box::new(InventoryAges(inventories.clone())));
 }
 
 impl fmt::Debug for Phases {
@@ -64,6 +73,29 @@ impl Collector for Phases {
             };
             let gauge = ConstGauge::new(i64::try_from(count).unwrap_or(i64::MAX));
             gauge.encode(metric.encode_family(&label)?)?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for InventoryAges {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("InventoryAges")
+    }
+}
+
+impl Collector for InventoryAges {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        let ages = self.0.ages();
+        let mut metric = encoder.encode_descriptor(
+            "vmoperator_inventory_age_seconds",
+            "Age of what is known of providers' instances: the oldest of the inventories that follow a change feed, and of those that list",
+            None,
+            MetricType::Gauge,
+        )?;
+        for (source, age) in [("feed", ages.feed), ("list", ages.list)] {
+            let gauge = ConstGauge::new(age.as_secs_f64());
+            gauge.encode(metric.encode_family(&Source { source })?)?;
         }
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! The loop over VirtualMachines, wired: watch → queue → workers.
 
+use std::collections::HashSet;
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -251,6 +252,13 @@ impl Wakes for Machines {
 }
 
 impl Machines {
+    /// Their instances are not as an inventory showed them before.
+    pub(super) fn wake_owners(&self, uids: &HashSet<Uid>) {
+        for key in self.reconciler.knowledge().keys_of(uids) {
+            self.queue.cut_short(Target::Object(key));
+        }
+    }
+
     fn users_of(&self, key: &ObjectKey) -> (Vec<ObjectKey>, Vec<Uid>) {
         self.reconciler
             .knowledge()

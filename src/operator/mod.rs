@@ -6,6 +6,7 @@ mod configs;
 mod connect;
 mod election;
 mod gauges;
+mod inventories;
 mod machines;
 
 use std::ffi::OsString;
@@ -164,8 +165,9 @@ async fn work(
     ports: Ports,
 ) -> Result<(), Error> {
     let machines = machines::Machines::new(&parts);
-    let configs = configs::Configs::new(&parts, &machines);
-    gauges::register(&mut registry, &machines);
+    let inventories = inventories::Inventories::new(&parts, &machines);
+    let configs = configs::Configs::new(&parts, &machines, &inventories);
+    gauges::register(&mut registry, &machines, &inventories);
     let mut tasks = tokio::task::JoinSet::new();
     let ready = Checks::new();
     let live = Checks::new();
@@ -187,7 +189,8 @@ async fn work(
         }
     });
     machines.liveness(&live);
-    for server in ports.serve(registry, &machines, &election, live, ready, &parts.shutdown) {
+    let state = debug_state(&machines, &inventories, &election);
+    for server in ports.serve(registry, state, live, ready, &parts.shutdown) {
         tasks.spawn(server);
     }
     tokio::select! {
@@ -255,8 +258,7 @@ impl Ports {
     fn serve(
         self,
         registry: Registry,
-        machines: &machines::Machines,
-        election: &Election,
+        state: impl Fn() -> serde_json::Value + Send + Sync + 'static,
         live: Checks,
         ready: Checks,
         shutdown: &Shutdown,
@@ -275,7 +277,6 @@ impl Ports {
                 }
             }));
         };
-        let state = debug_state(machines, election);
         add(
             self.metrics,
             server::metrics_router(Arc::new(registry), state),
@@ -287,9 +288,11 @@ impl Ports {
 
 fn debug_state(
     machines: &machines::Machines,
+    inventories: &inventories::Inventories,
     election: &Election,
 ) -> impl Fn() -> serde_json::Value + Send + Sync + 'static {
     let (queue, leader) = (machines.queue(), election.status());
+    let inventories = inventories.clone();
     move || {
         serde_json::json!({
             "leader": leader.as_ref().map(|status| serde_json::json!({
@@ -297,6 +300,7 @@ fn debug_state(
                 "leading": status.is_leading(),
                 "holder": status.holder(),
             })),
+            "inventories": inventories.snapshot(),
             "queue": machines::snapshot(&queue),
         })
     }

@@ -13,11 +13,11 @@ use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValu
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
 use url::Url;
 
-use super::Provider;
 use super::answer::{self, Head, MAX_OBJECT, MAX_PAGE};
 use super::credential::Credential;
 use super::guard::{Guard, GuardedResolver, Lookup, system_lookup};
-use super::wire::{self, Page, WireError};
+use super::wire::{self, WireError};
+use super::{Changes, Page, Provider};
 use crate::domain::intent::tags;
 use crate::domain::{
     Capabilities, CreateBody, ErrorKind, IdempotencyKey, Instance, InstanceId, Moment, Operation,
@@ -34,6 +34,8 @@ const MAX_PAGES: usize = 1000;
 const MAX_TOKEN: usize = 4096;
 /// A find may need many pages; all of them together may take this many times the time of one call.
 const FIND_CALLS: u32 = 10;
+/// How much longer than asked an answer of the change feed may take.
+const FEED_GRACE: Duration = Duration::from_secs(10);
 
 /// What is needed to speak to one provider account.
 pub struct Options {
@@ -179,7 +181,7 @@ impl HttpProvider {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn page(
+    async fn page_of(
         &self,
         owner: Option<&Owner>,
         token: Option<&str>,
@@ -211,9 +213,11 @@ impl HttpProvider {
         let mut ours = Vec::new();
         let mut token: Option<String> = None;
         for _ in 0..MAX_PAGES {
-            let page = self.page(filter.then_some(owner), token.as_deref()).await?;
+            let page = self
+                .page_of(filter.then_some(owner), token.as_deref())
+                .await?;
             // Also where the provider was asked to filter: one that does not must not give us others' instances.
-            let found = page.instances.into_iter();
+            let found = page.items.into_iter();
             ours.extend(found.filter(|instance| instance.belongs_to(owner)));
             let Some(next) = page.next else {
                 return Ok(without_repeats(ours));
@@ -303,6 +307,21 @@ impl Provider for HttpProvider {
         tokio::time::timeout(bound, all)
             .await
             .unwrap_or_else(|_| Err(ProviderError::without_answer(ErrorKind::TimedOut, list)))
+    }
+
+    async fn page(&self, token: Option<&str>) -> Result<Page, ProviderError> {
+        self.page_of(None, token).await
+    }
+
+    async fn changes(&self, since: u64, wait: Duration) -> Result<Changes, ProviderError> {
+        let mut url = self.url(["vms", "changes"]);
+        url.query_pairs_mut()
+            .append_pair("since", &since.to_string())
+            .append_pair("timeout", &wait.as_secs().to_string());
+        let request = self.request(Method::GET, url).timeout(wait + FEED_GRACE);
+        let expected = (&[StatusCode::OK][..], MAX_PAGE);
+        let answer = self.call(request, Operation::Changes, expected, wire::changes);
+        answer.await.map_err(not_a_list)
     }
 
     async fn delete(&self, id: &InstanceId) -> Result<(), ProviderError> {

@@ -16,10 +16,10 @@ use governor::state::{InMemoryState, NotKeyed};
 use governor::{Quota, RateLimiter};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::Provider;
 use super::breaker::{Admission, Breaker, BreakerPolicy, Era, Outcome, Pause};
 use super::measured::Metrics;
 use super::time::Time;
+use super::{Changes, Page, Provider};
 use crate::domain::term::Term;
 use crate::domain::{
     Capabilities, CreateBody, ErrorKind, IdempotencyKey, Instance, InstanceId, Moment, Operation,
@@ -208,6 +208,16 @@ impl Limits {
         })
     }
 
+    /// Where the provider asks for a pause, every call pauses.
+    fn heed<T>(&self, result: &Result<T, ProviderError>) {
+        if let Err(error) = result
+            && error.kind == ErrorKind::RateLimited
+        {
+            let wait = error.retry_after.unwrap_or(PAUSE_UNNAMED);
+            self.state().pause.hold(self.time.now(), wait);
+        }
+    }
+
     /// The error of a call that is not sent.
     fn refuse(
         &self,
@@ -278,12 +288,7 @@ impl Ticket<'_> {
     /// Ends the call: what it says of the provider counts for all calls of the configuration.
     fn report<T>(self, result: &Result<T, ProviderError>) {
         let now = self.limits.time.now();
-        if let Err(error) = result
-            && error.kind == ErrorKind::RateLimited
-        {
-            let wait = error.retry_after.unwrap_or(PAUSE_UNNAMED);
-            self.limits.state().pause.hold(now, wait);
-        }
+        self.limits.heed(result);
         let outcome = Outcome::of(result);
         let fraction = fastrand::f64();
         self.limits
@@ -345,6 +350,28 @@ impl<P: Provider> Provider for Limited<P> {
 
     async fn find(&self, owner: &Owner) -> Result<Vec<Instance>, ProviderError> {
         self.call(Operation::List, || self.inner.find(owner)).await
+    }
+
+    async fn page(&self, token: Option<&str>) -> Result<Page, ProviderError> {
+        self.call(Operation::List, || self.inner.page(token)).await
+    }
+
+    /// Takes no place and no turn, which it would hold for as long as nothing happens; the breaker, which counts
+    /// calls that end soon, does not count it. It is held back by the breaker and by a pause like any other.
+    async fn changes(&self, since: u64, wait: Duration) -> Result<Changes, ProviderError> {
+        let (limits, operation) = (&*self.limits, Operation::Changes);
+        let now = limits.time.now();
+        let refused = limits.state().breaker.refuses(now);
+        if refused.is_some() {
+            return Err(limits.refuse(ErrorKind::HeldBack, operation, refused));
+        }
+        let paused = limits.state().pause.left(now);
+        if !paused.is_zero() {
+            return Err(limits.refuse(ErrorKind::RateLimited, operation, Some(paused)));
+        }
+        let result = self.inner.changes(since, wait).await;
+        limits.heed(&result);
+        result
     }
 
     async fn delete(&self, id: &InstanceId) -> Result<(), ProviderError> {

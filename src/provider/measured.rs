@@ -11,8 +11,8 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
-use super::Provider;
 use super::time::Time;
+use super::{Changes, Page, Provider};
 use crate::domain::{
     Capabilities, CreateBody, ErrorKind, IdempotencyKey, Instance, InstanceId, Moment, Operation,
     Owner, ProviderError,
@@ -207,6 +207,15 @@ impl<P: Provider> Provider for Measured<P> {
 
     async fn find(&self, owner: &Owner) -> Result<Vec<Instance>, ProviderError> {
         self.measure(Operation::List, self.inner.find(owner)).await
+    }
+
+    async fn page(&self, token: Option<&str>) -> Result<Page, ProviderError> {
+        self.measure(Operation::List, self.inner.page(token)).await
+    }
+
+    async fn changes(&self, since: u64, wait: Duration) -> Result<Changes, ProviderError> {
+        let call = self.inner.changes(since, wait);
+        self.measure(Operation::Changes, call).await
     }
 
     async fn delete(&self, id: &InstanceId) -> Result<(), ProviderError> {

@@ -8,6 +8,7 @@ pub mod breaker;
 pub mod credential;
 pub mod guard;
 pub mod http;
+pub mod inventory;
 pub mod limited;
 pub mod measured;
 #[cfg(test)]
@@ -19,15 +20,40 @@ pub use breaker::BreakerPolicy;
 pub use credential::{Credential, CredentialError};
 pub use guard::{Admission, Guard};
 pub use http::HttpProvider;
+pub use inventory::Inventory;
 pub use limited::{LimitOptions, Limited, Limits};
 pub use measured::{Measured, Metrics};
 pub use time::{Time, Timers};
 
 use std::future::Future;
+use std::time::Duration;
 
 use crate::domain::{
-    Capabilities, CreateBody, IdempotencyKey, Instance, InstanceId, Moment, Owner, ProviderError,
+    Capabilities, CreateBody, ErrorKind, IdempotencyKey, Instance, InstanceId, Moment, Operation,
+    Owner, ProviderError,
 };
+
+/// One page of the list of all instances of an account.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Page {
+    /// The instances on it, anybody's.
+    pub items: Vec<Instance>,
+    /// The token of the next page; `None` on the last one.
+    pub next: Option<String>,
+    /// The account's revision that the page shows at least; `None` where the provider tells none.
+    pub revision: Option<u64>,
+}
+
+/// What changed in an account after a revision, of each instance the latest state alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Changes {
+    /// Instances as they are now.
+    pub upserts: Vec<Instance>,
+    /// Instances that are gone.
+    pub deletions: Vec<InstanceId>,
+    /// Where to go on from.
+    pub revision: u64,
+}
 
 /// A cloud account, seen through the provider API.
 ///
@@ -72,9 +98,42 @@ pub trait Provider: Send + Sync + 'static {
         owner: &Owner,
     ) -> impl Future<Output = Result<Vec<Instance>, ProviderError>> + Send;
 
+    /// One page of the list of all instances, anybody's: the first, or the one that a token names.
+    ///
+    /// # Errors
+    /// Any kind that a read can have; `Expired` where the token is too old: list from the start. Unless it is
+    /// overridden, `Malformed`: there is no such list.
+    fn page(
+        &self,
+        token: Option<&str>,
+    ) -> impl Future<Output = Result<Page, ProviderError>> + Send {
+        let _ = token;
+        async { Err(not_offered(Operation::List)) }
+    }
+
+    /// Waits for changes after a revision: ends at once where there are some, else after `wait` (whole seconds, 0 to
+    /// 300) with none. The one call that is not bounded by the configured time-out, but by `wait` and ten seconds.
+    ///
+    /// # Errors
+    /// Any kind that a read can have; `Expired` where that revision is unknown: list again. Unless it is overridden,
+    /// `Malformed`: there is no such feed.
+    fn changes(
+        &self,
+        since: u64,
+        wait: Duration,
+    ) -> impl Future<Output = Result<Changes, ProviderError>> + Send {
+        let _ = (since, wait);
+        async { Err(not_offered(Operation::Changes)) }
+    }
+
     /// Asks for an instance to be deleted. `Ok` says that it is gone or going; an unknown id is `Ok` too.
     ///
     /// # Errors
     /// Any kind that a write can have.
     fn delete(&self, id: &InstanceId) -> impl Future<Output = Result<(), ProviderError>> + Send;
+}
+
+/// The error of an endpoint that is not there: never `NotFound`, which is a word about instances.
+fn not_offered(operation: Operation) -> ProviderError {
+    ProviderError::without_answer(ErrorKind::Malformed, operation)
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
+use super::{Changes, Page};
 use crate::domain::intent::tags;
 use crate::domain::quantity::Quantity;
 use crate::domain::{
@@ -41,14 +42,6 @@ pub(super) enum WireError {
     Memory,
 }
 
-/// One page of `GET /vms`.
-#[derive(Debug)]
-pub(super) struct Page {
-    pub(super) instances: Vec<Instance>,
-    /// The token of the next page; `None` on the last one.
-    pub(super) next: Option<String>,
-}
-
 /// The body of an error answer, as far as it is used.
 #[derive(Deserialize)]
 struct Refusal {
@@ -75,6 +68,8 @@ struct Vm {
     created_at: String,
     #[serde(default)]
     message: Option<String>,
+    #[serde(default)]
+    revision: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -89,6 +84,27 @@ struct VmPage {
     items: Vec<Vm>,
     #[serde(default, rename = "continue")]
     next: Option<String>,
+    #[serde(default)]
+    revision: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct VmChanges {
+    changes: Vec<VmChange>,
+    revision: String,
+}
+
+#[derive(Deserialize)]
+struct VmChange {
+    #[serde(rename = "type")]
+    kind: ChangeKind,
+    vm: Vm,
+}
+
+#[derive(Deserialize)]
+enum ChangeKind {
+    Upsert,
+    Deleted,
 }
 
 #[derive(Deserialize)]
@@ -127,11 +143,36 @@ pub(super) fn instance(body: &[u8]) -> Result<Instance, WireError> {
 /// Reads one page of VMs; one that cannot be understood spoils the page, because a part of a list is no list.
 pub(super) fn page(body: &[u8]) -> Result<Page, WireError> {
     let page = parse::<VmPage>(body)?;
-    let instances = page.items.into_iter().map(Vm::into_instance);
+    let items = page.items.into_iter().map(Vm::into_instance);
     Ok(Page {
-        instances: instances.collect::<Result<_, _>>()?,
+        items: items.collect::<Result<_, _>>()?,
         next: page.next.filter(|token| !token.is_empty()),
+        revision: revision(page.revision.as_deref()),
     })
+}
+
+/// Reads an answer of the change feed. A kind of change that this version does not know spoils it: what it would
+/// have said would be missed for ever.
+pub(super) fn changes(body: &[u8]) -> Result<Changes, WireError> {
+    let answer = parse::<VmChanges>(body)?;
+    let mut changes = Changes {
+        upserts: Vec::new(),
+        deletions: Vec::new(),
+        revision: revision(Some(&answer.revision)).ok_or(WireError::NotTheShape)?,
+    };
+    for change in answer.changes {
+        let instance = change.vm.into_instance()?;
+        match change.kind {
+            ChangeKind::Upsert => changes.upserts.push(instance),
+            ChangeKind::Deleted => changes.deletions.push(instance.id),
+        }
+    }
+    Ok(changes)
+}
+
+/// A revision: a decimal number, written as a string.
+fn revision(text: Option<&str>) -> Option<u64> {
+    text?.parse().ok()
 }
 
 /// Reads the answer of `GET /capabilities`.
@@ -206,6 +247,7 @@ impl Vm {
                 .message
                 .map(|message| clean(&message, MAX_MESSAGE))
                 .filter(|message| !message.is_empty()),
+            revision: revision(self.revision.as_deref()),
         })
     }
 }

@@ -157,6 +157,7 @@ impl Cloud {
             addresses: Vec::new(),
             created_at: wall(now).to_string(),
             message: None,
+            revision: None,
         };
         Machine {
             instance,

@@ -359,6 +359,7 @@ fn config(swarm: &Swarm) -> Config {
         terminating: false,
         protected: true,
         paused: false,
+        watched: false,
         timeout: swarm.timeout,
         poll: swarm.poll,
         capabilities: Capabilities {

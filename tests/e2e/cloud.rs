@@ -201,6 +201,12 @@ impl Cloud {
             .collect()
     }
 
+    /// Lets something happen to a live VM: `vanish`, `fail`, `stop`, `run` and the like.
+    pub(crate) fn happen(&self, id: &str, act: &str) {
+        let url = format!("{}/vms/{id}/{act}", self.admin);
+        call(reqwest::Method::POST, &url, None);
+    }
+
     /// Changes settings that may change while it runs.
     pub(crate) fn set(&self, settings: Value) {
         call(

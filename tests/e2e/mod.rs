@@ -62,6 +62,8 @@ const _: fn() = || {
         Cloud::fault,
         Cloud::mend,
         Cloud::set,
+        Cloud::happen,
+        Cloud::ours,
         Cloud::calls,
         cloud::prompt,
     );

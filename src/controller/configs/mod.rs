@@ -15,7 +15,7 @@ use super::clouds::Clouds;
 use crate::api::{self, ProviderConfig};
 use crate::domain::{ObjectKey, Reason};
 use crate::lifecycle::{Config, ConfigProblem};
-use crate::provider::Provider;
+use crate::provider::{Inventory, Provider};
 
 /// What is known of every ProviderConfig. Filled by the watch and by the ProviderConfigs' loop.
 pub struct ConfigBook<P> {
@@ -35,6 +35,8 @@ pub(super) struct Checked<P> {
     pub(super) config: Config,
     pub(super) cloud: Arc<P>,
     pub(super) made_of: MadeOf,
+    /// Whoever runs it asks the book for it.
+    pub(super) inventory: Option<Arc<Inventory>>,
 }
 
 impl<P> Clone for Checked<P> {
@@ -43,6 +45,7 @@ impl<P> Clone for Checked<P> {
             config: self.config.clone(),
             cloud: Arc::clone(&self.cloud),
             made_of: self.made_of.clone(),
+            inventory: self.inventory.clone(),
         }
     }
 }
@@ -142,6 +145,13 @@ impl<P: Provider> ConfigBook<P> {
             .collect()
     }
 
+    /// The inventory of a usable ProviderConfig, and the provider that it is to follow.
+    #[must_use]
+    pub fn followed(&self, key: &ObjectKey) -> Option<(Arc<Inventory>, Arc<P>)> {
+        let checked = self.checked(key)?;
+        Some((checked.inventory?, checked.cloud))
+    }
+
     pub(super) fn checked(&self, key: &ObjectKey) -> Option<Checked<P>> {
         let entries = self.lock();
         entries.get(key)?.checked.as_ref()?.as_ref().ok().cloned()
@@ -205,6 +215,10 @@ impl<P: Provider> Clouds for Arc<ConfigBook<P>> {
                 Ok((config, Arc::clone(&checked.cloud)))
             }
         }
+    }
+
+    fn inventory(&self, namespace: &str, name: &str) -> Option<Arc<Inventory>> {
+        self.checked(&ObjectKey::new(namespace, name))?.inventory
     }
 }
 

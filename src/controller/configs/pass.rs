@@ -96,7 +96,14 @@ impl<N: Connect> ConfigReconciler<N> {
         let secret = self.named_secret(key, &config).await?;
         let before = self.book.checked(key);
         let made_of = before.as_ref().map(|checked| checked.made_of.clone());
-        let result = check(&self.connect, key, &config, secret.as_ref(), before).await;
+        let result = check(
+            (&self.connect, self.cluster.identity()),
+            key,
+            &config,
+            secret.as_ref(),
+            before,
+        )
+        .await;
         let shown = result
             .as_ref()
             .map(|c| c.config.clone())

@@ -7,10 +7,11 @@ use k8s_openapi::api::core::v1::Secret;
 
 use super::{Checked, MadeOf, problem};
 use crate::api::ProviderConfig;
-use crate::domain::{Capabilities, ObjectKey, ProviderError, Reason};
+use crate::domain::{Capabilities, ClusterId, ObjectKey, ProviderError, Reason};
 use crate::lifecycle::decide::reason_of;
 use crate::lifecycle::{Config, ConfigProblem};
-use crate::provider::Provider;
+use crate::provider::inventory::InventoryOptions;
+use crate::provider::{Inventory, Provider};
 
 /// Builds clients. Given from outside, because limits and metrics are shared by all of them.
 pub trait Connect: Send + Sync + 'static {
@@ -39,7 +40,7 @@ pub struct Connection<'a> {
 
 /// Checks a ProviderConfig: is the Secret there, can a client be built, does the provider accept it?
 pub(super) async fn check<N: Connect>(
-    connect: &N,
+    (connect, cluster): (&N, &ClusterId),
     key: &ObjectKey,
     config: &ProviderConfig,
     secret: Option<&Secret>,
@@ -55,8 +56,9 @@ pub(super) async fn check<N: Connect>(
             (meta.uid.clone().unwrap_or_default(), version)
         }),
     };
-    let cloud = match before.filter(|before| before.made_of == made_of) {
-        Some(before) => before.cloud,
+    let before = before.filter(|before| before.made_of == made_of);
+    let cloud = match &before {
+        Some(before) => Arc::clone(&before.cloud),
         None => Arc::new(connect.connect(Connection {
             key,
             config,
@@ -65,11 +67,27 @@ pub(super) async fn check<N: Connect>(
     };
     // Doubles as the neutral probe: only credentials that were accepted by a read are ever used to create.
     let capabilities = cloud.capabilities().await.map_err(|e| refused(&e))?;
+    let config = config_of(key, config, capabilities);
+    let inventory = match before.filter(|before| before.config == config) {
+        Some(before) => before.inventory,
+        None => inventory_of(cluster, &config),
+    };
     Ok(Checked {
-        config: config_of(key, config, capabilities),
+        config,
         cloud,
         made_of,
+        inventory,
     })
+}
+
+fn inventory_of(cluster: &ClusterId, config: &Config) -> Option<Arc<Inventory>> {
+    let options = InventoryOptions {
+        cluster: cluster.clone(),
+        capabilities: config.capabilities.clone(),
+        poll: config.poll,
+        timeout: config.timeout,
+    };
+    Inventory::new(options).map(Arc::new)
 }
 
 fn config_of(key: &ObjectKey, config: &ProviderConfig, capabilities: Capabilities) -> Config {
@@ -78,6 +96,7 @@ fn config_of(key: &ObjectKey, config: &ProviderConfig, capabilities: Capabilitie
         terminating: false,
         protected: false,
         paused: false,
+        watched: false,
         timeout: Duration::from_secs(u64::from(config.spec.timeout_seconds)),
         poll: Duration::from_secs(u64::from(config.spec.poll_interval_seconds)),
         capabilities,

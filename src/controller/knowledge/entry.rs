@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::controller::view::View;
-use crate::domain::Moment;
+use crate::domain::{InstanceId, Moment};
 use crate::lifecycle::{Arrival, Memory, Policy};
 
 /// One object that is there.
@@ -16,6 +16,8 @@ pub(super) struct Entry {
     pub(super) memory: Memory,
     /// When the next full look (for doubles and higher incarnations) is due.
     pub(super) full_look_at: Moment,
+    /// The instance that the last call of ours showed, and its revision: what an inventory shows must not be older.
+    pub(super) seen: Option<(InstanceId, u64)>,
 }
 
 #[derive(Debug)]
@@ -32,6 +34,7 @@ impl Entry {
             overlay: None,
             memory: Memory::default(),
             full_look_at: Moment::START,
+            seen: None,
         }
     }
 

@@ -13,7 +13,7 @@ use crate::domain::{
 };
 use crate::lifecycle::fixtures::{self, MADE_AT, nth};
 use crate::lifecycle::{Config, ConfigProblem};
-use crate::provider::Provider;
+use crate::provider::{Inventory, Page, Provider};
 
 /// The cloud. Cloning shares it.
 #[derive(Clone, Debug, Default)]
@@ -26,6 +26,7 @@ pub(super) struct CloudState {
     pub(super) faults: VecDeque<Fault>,
     pub(super) calls: Vec<&'static str>,
     pub(super) bodies: Vec<String>,
+    revision: u64,
 }
 
 /// Resolves every ProviderConfig to the one cloud, or to a problem.
@@ -33,6 +34,7 @@ pub(super) struct CloudState {
 pub(super) struct Sky {
     pub(super) cloud: Cloud,
     pub(super) config: Arc<Mutex<Result<Config, ConfigProblem>>>,
+    pub(super) inventory: Arc<Mutex<Option<Arc<Inventory>>>>,
 }
 
 impl Cloud {
@@ -42,8 +44,12 @@ impl Cloud {
 
     /// Every instance takes this phase.
     pub(super) fn all_are(&self, phase: &InstancePhase) {
-        for one in &mut self.lock().instances {
+        let mut state = self.lock();
+        state.revision += 1;
+        let revision = Some(state.revision);
+        for one in &mut state.instances {
             one.phase = phase.clone();
+            one.revision = revision;
         }
     }
 
@@ -92,6 +98,7 @@ impl CloudState {
             addresses: Vec::new(),
             created_at: MADE_AT.to_owned(),
             message: None,
+            revision: Some(self.revision),
         };
         self.keys
             .insert(key.clone(), (body.as_str().to_owned(), id));
@@ -149,6 +156,15 @@ impl Provider for Cloud {
         Ok(ours.cloned().collect())
     }
 
+    async fn page(&self, _: Option<&str>) -> Result<Page, ProviderError> {
+        let state = self.lock();
+        Ok(Page {
+            items: state.instances.clone(),
+            next: None,
+            revision: Some(state.revision),
+        })
+    }
+
     async fn delete(&self, id: &InstanceId) -> Result<(), ProviderError> {
         let mut state = self.lock();
         match state.called("delete") {
@@ -167,5 +183,9 @@ impl Clouds for Sky {
     fn resolve(&self, _: &str, _: &str) -> Result<(Config, Arc<Cloud>), ConfigProblem> {
         let config = self.config.lock().unwrap().clone()?;
         Ok((config, Arc::new(self.cloud.clone())))
+    }
+
+    fn inventory(&self, _: &str, _: &str) -> Option<Arc<Inventory>> {
+        self.inventory.lock().unwrap().clone()
     }
 }

@@ -34,6 +34,7 @@ impl Rig {
         let sky = Sky {
             cloud: cloud.clone(),
             config: Arc::new(Mutex::new(Ok(config()))),
+            inventory: Arc::default(),
         };
         let loop_ = Self::process(&api, &sky, &time);
         Self {

@@ -289,3 +289,30 @@ fn an_account_has_changed_only_where_both_are_named_and_differ() {
     }
     assert!(!account_changed(&bare(), &config()), "no intent names none");
 }
+
+#[test]
+fn an_inventory_may_tell_of_an_object_about_which_nothing_is_open() {
+    let known = created(1);
+    assert!(may_be_told(&known, &met(&known)));
+    let open = [
+        deleting(created(1)),
+        with(created(1), |o| o.finalizer = false),
+        with(created(1), |o| o.intent = IntentState::Missing),
+        with(created(2), |o| {
+            o.recorded = Some(crate::lifecycle::fixtures::recorded(1))
+        }),
+        intended(1),
+    ];
+    for object in open {
+        assert!(!may_be_told(&object, &met(&object)), "{object:?}");
+    }
+    let mut missed = met(&known);
+    missed.looked_in_vain(&policy(), &known.version, (NOW, NOW), LAG);
+    assert!(!may_be_told(&known, &missed), "an absence is suspected");
+    let mut doubles = met(&known);
+    doubles.found(&[crate::lifecycle::fixtures::running(1)]);
+    assert!(!may_be_told(&known, &doubles), "there are doubles");
+    let mut doubt = met(&known);
+    doubt.sending_create(NOW, KEY_LIFE);
+    assert!(!may_be_told(&known, &doubt), "a create is in doubt");
+}

@@ -92,7 +92,7 @@ fn what_is_not_a_vm_is_told_apart() {
 fn one_bad_item_spoils_the_page() {
     let good = page(br#"{"items":[{"id":"a","phase":"Running"}],"continue":"","revision":"1"}"#);
     assert_eq!(
-        good.map(|page| (page.instances.len(), page.next)),
+        good.map(|page| (page.items.len(), page.next)),
         Ok((1, None))
     );
     let bad =

@@ -3,6 +3,7 @@
 mod bounds;
 mod build;
 mod calls;
+mod feed;
 mod lists;
 mod malformed;
 mod table;

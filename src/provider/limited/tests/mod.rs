@@ -1,6 +1,7 @@
 //! Limits under paused time, against a cloud that does what a test says.
 
 mod breaker;
+mod feed;
 mod fence;
 mod rate;
 
@@ -20,10 +21,10 @@ use crate::domain::{
     Capabilities, CreateBody, ErrorKind, IdempotencyKey, Instance, InstanceId, Operation, Owner,
     ProviderError,
 };
-use crate::provider::Provider;
 use crate::provider::measured::Metrics;
 use crate::provider::testing::{WHENEVER, create, owner, tokio_time};
 use crate::provider::time::Time;
+use crate::provider::{Changes, Provider};
 
 type Answer = BoxFuture<'static, Result<(), ProviderError>>;
 type Script = Box<dyn Fn(Operation) -> Answer + Send + Sync>;
@@ -103,6 +104,14 @@ impl Provider for Shared {
     async fn find(&self, _: &Owner) -> Result<Vec<Instance>, ProviderError> {
         self.0.call(Operation::List).await.map(|()| Vec::new())
     }
+    async fn changes(&self, since: u64, _: Duration) -> Result<Changes, ProviderError> {
+        self.0.call(Operation::Changes).await?;
+        Ok(Changes {
+            upserts: Vec::new(),
+            deletions: Vec::new(),
+            revision: since,
+        })
+    }
     async fn delete(&self, _: &InstanceId) -> Result<(), ProviderError> {
         self.0.call(Operation::Delete).await
     }
@@ -153,6 +162,10 @@ fn number(value: u32) -> NonZeroU32 {
 impl Rig {
     async fn find(&self) -> Result<Vec<Instance>, ProviderError> {
         self.limited.find(&owner()).await
+    }
+
+    async fn poll(&self) -> Result<Changes, ProviderError> {
+        self.limited.changes(1, Duration::from_secs(30)).await
     }
 
     async fn delete(&self) -> Result<(), ProviderError> {
