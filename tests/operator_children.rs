@@ -105,7 +105,8 @@ impl Place {
             .map(|request| request.to_string())
             .collect::<Vec<_>>()
         };
-        let calls = || self.cloud.calls("get").0;
+        // At rest nothing but the change feed is asked.
+        let calls = || self.cloud.calls("changes").0;
         // One poll, so that what is under way ends.
         let begun = calls();
         until("a poll was made", || calls() > begun);

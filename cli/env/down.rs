@@ -224,7 +224,8 @@ async fn kill_leftovers(environment: &Environment, state: Option<&State>, talk: 
 /// Looks for processes, files and listening ports of the environment.
 fn verified(environment: &Environment, state: Option<&State>) -> Result<(), Failure> {
     let mut left: Vec<String> = Vec::new();
-    for leftover in leftovers::processes(environment.dir()) {
+    let processes = leftovers::processes(environment.dir());
+    for leftover in &processes {
         left.push(format!(
             "process {} {}",
             leftover.identity.pid,
@@ -249,7 +250,12 @@ fn verified(environment: &Environment, state: Option<&State>) -> Result<(), Fail
         .filter_map(|url| url::Url::parse(url).ok()?.port());
     left.extend(
         known
-            .filter(|port| !ports::is_free(*port))
+            // A port that somebody else has taken since is nothing of ours.
+            .filter(|port| {
+                let listener = ports::listener(*port);
+                let ours = |pid| processes.iter().any(|left| left.identity.pid == pid);
+                listener.is_none_or(ours) && !ports::is_free(*port)
+            })
             .map(|port| format!("port {port}")),
     );
     if left.is_empty() {

@@ -21,6 +21,31 @@ pub(crate) fn is_free(port: u16) -> bool {
     TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok()
 }
 
+/// The process that listens on a loopback port; `None` where nobody does, or we may not see who.
+pub(crate) fn listener(port: u16) -> Option<u32> {
+    let table = std::fs::read_to_string("/proc/net/tcp").ok()?;
+    let socket = table.lines().find_map(|line| listening(line, port))?;
+    let pids = std::fs::read_dir("/proc").ok()?.flatten();
+    pids.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .find(|pid| holds(*pid, &socket))
+}
+
+/// The socket of a line of the kernel's table, where it listens on this port: `socket:[INODE]`.
+fn listening(line: &str, port: u16) -> Option<String> {
+    const LISTEN: &str = "0A";
+    let words: Vec<&str> = line.split_ascii_whitespace().collect();
+    let (_, local) = words.get(1)?.split_once(':')?;
+    let ours = u16::from_str_radix(local, 16) == Ok(port) && *words.get(3)? == LISTEN;
+    ours.then(|| words.get(9).map(|inode| format!("socket:[{inode}]")))?
+}
+
+fn holds(pid: u32, socket: &str) -> bool {
+    let files = std::fs::read_dir(format!("/proc/{pid}/fd"));
+    files.into_iter().flatten().flatten().any(|file| {
+        std::fs::read_link(file.path()).is_ok_and(|target| target.as_os_str() == socket)
+    })
+}
+
 fn lowest_ephemeral() -> u16 {
     std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range")
         .ok()
@@ -39,7 +64,9 @@ mod tests {
             .find_map(|port| Some((TcpListener::bind((Ipv4Addr::LOCALHOST, port)).ok()?, port)))
             .unwrap();
         assert!(!is_free(port));
+        assert_eq!(super::listener(port), Some(std::process::id()));
         assert!(port < lowest_ephemeral().max(LOWEST + 1_000));
         drop(listener);
+        assert_eq!(super::listener(port), None);
     }
 }
