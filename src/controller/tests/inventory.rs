@@ -75,7 +75,12 @@ async fn an_instance_on_its_way_that_is_watched_is_not_polled() {
         ("create", Requeue::After(secs(2)))
     );
     rig.list();
-    assert_eq!(rig.pass().await.requeue, Requeue::Steady(secs(30)));
+    let mut pass = rig.pass().await;
+    if pass.requeue == Requeue::Now {
+        assert_eq!(pass.action, "apply-child", "what it owns comes first");
+        pass = rig.pass().await;
+    }
+    assert_eq!(pass.requeue, Requeue::Steady(secs(30)));
     assert_eq!(rig.looks(), (0, 0));
 }
 
