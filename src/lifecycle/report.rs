@@ -318,6 +318,16 @@ fn watch_instance(policy: &Policy, seen: &Observed<'_>, instance: Option<&Instan
         .as_ref()
         .map_or(policy.longest_backoff, |c| c.poll);
     let watched = seen.config.as_ref().is_ok_and(|config| config.watched);
+    // What it owns is made once the id is recorded, and waits for no poll.
+    let goes_on = instance.is_some()
+        && seen.object.known().is_none()
+        && seen.object.owned.is_some()
+        && !seen.object.deleting;
+    let standing = if goes_on {
+        Requeue::Now
+    } else {
+        Requeue::Steady(poll)
+    };
     match instance.map(|i| picture::phase_of(&i.phase)) {
         Some(Phase::Provisioning | Phase::Starting | Phase::Stopping | Phase::Resizing)
             if watched =>
@@ -336,7 +346,7 @@ fn watch_instance(policy: &Policy, seen: &Observed<'_>, instance: Option<&Instan
             | Phase::Lost
             | Phase::Unknown,
         )
-        | None => Requeue::Steady(poll),
+        | None => standing,
     }
 }
 

@@ -13,6 +13,9 @@ use crate::runtime::failpoint;
 /// How often in a row a write of an owned object may stay unanswered before the object's status tells of it. An
 /// admission webhook that is down answers like this for hours, and nothing else of the VM may wait for it.
 const UNANSWERED: u32 = 3;
+/// How long a refused write is let be (30 s). Not longer: an API server that has just started refuses for a few
+/// seconds what it allows a moment later.
+const AFTER_REFUSAL: Duration = Duration::from_secs(30);
 /// How long an unanswered write is let be then (30 s).
 const AFTER_SILENCE: Duration = Duration::from_secs(30);
 
@@ -76,8 +79,7 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
         match error {
             ClusterError::Conflict | ClusterError::Gone => self.child_is(sight, kind).await,
             ClusterError::Refused(why) => {
-                let wait = self.policy.longest_backoff;
-                self.child_blocked(sight, kind, refusal(kind, &key.name, &why), wait)
+                self.child_blocked(sight, kind, refusal(kind, &key.name, &why), AFTER_REFUSAL)
             }
             ClusterError::Unknown(ref why) => {
                 let count = self.remember(sight, |memory| memory.children_mut().unanswered(kind));
