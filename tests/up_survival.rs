@@ -176,7 +176,7 @@ fn the_operators_credential_is_a_token_with_the_shipped_rights_and_no_more() {
     );
     for (verb, what) in [
         ("delete", "virtualmachines"),
-        ("create", "secrets"),
+        ("create", "pods"),
         ("*", "*"),
     ] {
         assert!(

@@ -100,6 +100,11 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
                     .answered(uid, kind, found.present, self.time.now());
                 Outcome::Outdated
             }
+            // The last object of this name owned it: it is collected in a moment, and its name is free.
+            Ok(Some(found)) if found.owner.as_ref().is_some_and(|o| o.key == *sight.key()) => {
+                self.owned.absent(uid, kind);
+                self.unwritten(sight, &ClusterError::Gone)
+            }
             Ok(Some(_)) => {
                 self.owned.absent(uid, kind);
                 let wait = self.policy.longest_backoff;
