@@ -132,7 +132,10 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
                 self.remember(sight, |memory| memory.write_refused(before));
                 self.unwritten(sight, &error)
             }
-            Err(error @ ClusterError::Unknown(_)) => self.unwritten(sight, &error),
+            Err(error @ ClusterError::Unknown(_)) => {
+                self.remember(sight, |memory| memory.claim_mut().answer_lost());
+                self.unwritten(sight, &error)
+            }
         }
     }
 

@@ -18,7 +18,8 @@ use super::sighting::Current;
 use crate::domain::{Incarnation, Instance, Moment, Owner, OwnerTag, Reason};
 
 /// Why an instance that may exist is let go of.
-pub const LET_GO: &str = "the create got no answer, and this provider cannot be asked what came of it";
+pub const LET_GO: &str =
+    "the create got no answer, and this provider cannot be asked what came of it";
 
 /// The id that is ours: the recorded one, or the one that a create was answered with and that is not recorded yet.
 #[must_use]
@@ -66,7 +67,9 @@ pub fn is_clear(object: &Object, memory: &Memory) -> bool {
 #[must_use]
 pub fn is_in_doubt(object: &Object, memory: &Memory) -> bool {
     let known = ours(object, memory).is_some_and(|r| r.incarnation >= object.incarnation());
-    !known && !is_clear(object, memory) && (memory.sign() || object.tried != Default::default())
+    !known
+        && !is_clear(object, memory)
+        && (memory.claim().is_marked() || object.tried != Default::default())
 }
 
 /// The look that is due.
@@ -105,7 +108,7 @@ pub(super) fn due(
 /// Without finds: the incarnation of a live object that has no valid intent and no id. An earlier create may be in
 /// doubt where anything says that there was an intent; then this one is not the first.
 pub(super) fn incarnation(seen: &Observed<'_>) -> (Incarnation, bool) {
-    let begun = seen.memory.sign() || seen.object.tried != Default::default();
+    let begun = seen.memory.claim().is_marked() || seen.object.tried != Default::default();
     (Incarnation::FIRST, !begun)
 }
 
@@ -136,10 +139,9 @@ fn creating(policy: &Policy, seen: &Observed<'_>, config: &Config) -> Plan {
                 let next = made.incarnation.max(object.incarnation()).next();
                 intend_anew(policy, object, config, next, Reason::Lost)
             }
-            Current::Unasked
-            | Current::Present(_)
-            | Current::Unproven(_)
-            | Current::Unknown(_) => Plan::hold(Reason::Created),
+            Current::Unasked | Current::Present(_) | Current::Unproven(_) | Current::Unknown(_) => {
+                Plan::hold(Reason::Created)
+            }
         };
     }
     if is_clear(object, seen.memory) || policy.planted(Planted::DoubtRepeated) {
@@ -207,10 +209,9 @@ fn deleting(policy: &Policy, seen: &Observed<'_>, config: &Config) -> Plan {
         Current::Absent(Sureness::Confirmed) if object.finalizer => {
             Plan::new(Action::RemoveFinalizer { orphaned }, Reason::Deleting)
         }
-        Current::Unasked if object.finalizer && is_clear(object, seen.memory) => Plan::new(
-            Action::RemoveFinalizer { orphaned: None },
-            Reason::Deleting,
-        ),
+        Current::Unasked if object.finalizer && is_clear(object, seen.memory) => {
+            Plan::new(Action::RemoveFinalizer { orphaned: None }, Reason::Deleting)
+        }
         Current::Absent(Sureness::Confirmed)
         | Current::Unasked
         | Current::Present(_)

@@ -14,10 +14,14 @@ pub struct Claim {
     intended: Option<Incarnation>,
     /// What `status.operation` says once a write of ours that is not acknowledged has arrived.
     awaited: Option<Tried>,
+    /// The same two of earlier writes whose answers were lost: they may have arrived all the same.
+    lost: (Option<Incarnation>, Option<Tried>),
     /// What it said last.
     tried: Tried,
     /// What a create was answered with.
     made: Option<Recorded>,
+    /// A version that was seen bore a sign of an intent. What we sent and was refused is none.
+    marked: bool,
 }
 
 impl Claim {
@@ -33,19 +37,29 @@ impl Claim {
         self.made.as_ref()
     }
 
+    /// Whether any version that was seen bore a sign of an intent.
+    #[must_use]
+    pub fn is_marked(&self) -> bool {
+        self.marked
+    }
+
     /// Takes note of a version. Where somebody else noted an attempt, the claim is theirs.
     pub(super) fn saw(&mut self, object: &Object, own: bool) {
-        if !own && object.tried != self.tried && self.awaited != Some(object.tried) {
+        let tried = Some(object.tried);
+        let ours = own || self.awaited == tried || self.lost.1 == tried;
+        if !ours && object.tried != self.tried {
             self.clear = false;
         }
         self.tried = object.tried;
+        self.marked |= object.shows_intent();
         let least = object.incarnation();
         self.made.take_if(|made| made.incarnation < least);
     }
 
     /// The intent is of another incarnation now.
     pub(super) fn other_incarnation(&mut self, incarnation: Option<Incarnation>) {
-        self.clear = incarnation.is_some() && incarnation == self.intended;
+        let ours = incarnation == self.intended || incarnation == self.lost.0;
+        self.clear = incarnation.is_some() && ours;
         self.clear_before = false;
     }
 
@@ -56,7 +70,7 @@ impl Claim {
 
     pub(super) fn intent_acknowledged(&mut self, first: bool) {
         self.clear |= first;
-        self.intended = None;
+        (self.intended, self.lost.0) = (None, None);
     }
 
     /// We are about to write a status that says this of creates.
@@ -67,6 +81,15 @@ impl Claim {
     /// We are about to note an attempt, after which the next create is ours. `clear`: as it is before.
     pub fn noting(&mut self, clear: bool) {
         self.clear = clear;
+    }
+
+    /// The answer to our write was lost.
+    pub fn answer_lost(&mut self) {
+        let (intent, tried) = self.lost;
+        self.lost = (
+            self.intended.take().or(intent),
+            self.awaited.take().or(tried),
+        );
     }
 
     pub(super) fn write_refused(&mut self) {
