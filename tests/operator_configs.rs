@@ -2,6 +2,7 @@
 //! things are deleted does not matter.
 #![cfg(test)]
 
+mod basic;
 mod e2e;
 mod support;
 

@@ -43,12 +43,7 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
             "annotations": { api::CREATE_ANNOTATION: intent.to_annotation() },
         });
         let sent = self.time.now();
-        self.remember(sight, |memory| {
-            memory.sending_intent(sent);
-            if first {
-                memory.claim_mut().intending(intent.incarnation);
-            }
-        });
+        self.remember(sight, |memory| memory.sending_intent(sent));
         failpoint::reach("intend");
         let outcome = self.write_metadata(sight, metadata, sent).await;
         if outcome == Outcome::Written {
@@ -132,10 +127,7 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
                 self.remember(sight, |memory| memory.write_refused(before));
                 self.unwritten(sight, &error)
             }
-            Err(error @ ClusterError::Unknown(_)) => {
-                self.remember(sight, |memory| memory.claim_mut().answer_lost());
-                self.unwritten(sight, &error)
-            }
+            Err(error @ ClusterError::Unknown(_)) => self.unwritten(sight, &error),
         }
     }
 

@@ -244,7 +244,13 @@ impl World {
 
     /// What a create made, if anything, is not told.
     fn note_lost(&mut self, at: usize) {
-        let uid = self.flights[at].uid.clone();
+        let flight = &self.flights[at];
+        let uid = match &flight.request {
+            // Nobody can tell whose an attempt is whose note got no answer.
+            Request::Status(guard, _) => Some(guard.uid.clone()),
+            Request::Create { body, .. } => Some(owner_of(body.as_str()).0),
+            _ => None,
+        };
         self.note_unanswered(uid.as_ref());
     }
 

@@ -4,19 +4,19 @@ use crate::domain::Incarnation;
 use crate::lifecycle::object::{Object, Recorded, Tried};
 
 /// Whose turn it is to send a create that nobody could find out about afterwards.
+///
+/// A claim is the first intent of an incarnation, or an attempt that was noted after a refusal: a write that only one
+/// process can have made. Whose an intent is stands in it; whose an attempt is only the answer to the write tells, so
+/// one without an answer is nobody's.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Claim {
     /// Nobody has sent a create under the present intent that may have made something.
     clear: bool,
     /// The same, before the last create was sent.
     clear_before: bool,
-    /// The first intent of this incarnation was sent by us, and is not acknowledged.
-    intended: Option<Incarnation>,
-    /// What `status.operation` says once a write of ours that is not acknowledged has arrived.
-    awaited: Option<Tried>,
-    /// The same two of earlier writes whose answers were lost: they may have arrived all the same.
-    lost: (Option<Incarnation>, Option<Tried>),
-    /// What it said last.
+    /// The highest incarnation that this process has sent a create of.
+    posted: Option<Incarnation>,
+    /// What `status.operation` said last.
     tried: Tried,
     /// What a create was answered with.
     made: Option<Recorded>,
@@ -45,58 +45,30 @@ impl Claim {
 
     /// Takes note of a version. Where somebody else noted an attempt, the claim is theirs.
     pub(super) fn saw(&mut self, object: &Object, own: bool) {
-        let tried = Some(object.tried);
-        let ours = own || self.awaited == tried || self.lost.1 == tried;
-        if !ours && object.tried != self.tried {
-            self.clear = false;
-        }
+        self.clear &= own || object.tried == self.tried;
         self.tried = object.tried;
         self.marked |= object.shows_intent();
         let least = object.incarnation();
         self.made.take_if(|made| made.incarnation < least);
     }
 
-    /// The intent is of another incarnation now.
-    pub(super) fn other_incarnation(&mut self, incarnation: Option<Incarnation>) {
-        let ours = incarnation == self.intended || incarnation == self.lost.0;
-        self.clear = incarnation.is_some() && ours;
+    /// The intent is of another incarnation now; `ours`: this process wrote it, as the first of that incarnation.
+    pub(super) fn other_incarnation(&mut self, incarnation: Option<Incarnation>, ours: bool) {
+        self.clear = ours && incarnation > self.posted;
         self.clear_before = false;
-    }
-
-    /// We are about to write the first intent of this incarnation.
-    pub fn intending(&mut self, incarnation: Incarnation) {
-        self.intended = Some(incarnation);
     }
 
     pub(super) fn intent_acknowledged(&mut self, first: bool) {
         self.clear |= first;
-        (self.intended, self.lost.0) = (None, None);
     }
 
-    /// We are about to write a status that says this of creates.
-    pub fn telling(&mut self, tried: Tried) {
-        self.awaited = Some(tried);
-    }
-
-    /// We are about to note an attempt, after which the next create is ours. `clear`: as it is before.
-    pub fn noting(&mut self, clear: bool) {
+    /// Our note of an attempt is acknowledged: the next create is ours. `clear`: as it was before.
+    pub fn noted(&mut self, clear: bool) {
         self.clear = clear;
     }
 
-    /// The answer to our write was lost.
-    pub fn answer_lost(&mut self) {
-        let (intent, tried) = self.lost;
-        self.lost = (
-            self.intended.take().or(intent),
-            self.awaited.take().or(tried),
-        );
-    }
-
-    pub(super) fn write_refused(&mut self) {
-        (self.intended, self.awaited) = (None, None);
-    }
-
-    pub(super) fn sending_create(&mut self) {
+    pub(super) fn sending_create(&mut self, incarnation: Option<Incarnation>) {
+        self.posted = self.posted.max(incarnation);
         self.clear_before = self.clear;
         self.clear = false;
     }
