@@ -66,16 +66,18 @@ fn remedy(reason: Reason) -> Remedy {
         | R::ProviderConfigDeleting
         | R::ProviderConfigInvalid
         | R::EndpointNotAllowed
+        | R::EndpointChanged
+        | R::MassLossSuspected
         | R::SafeCreateUnsupported => Remedy::ProviderConfig,
-        R::Duplicate
+        // Where it waits for a person, an instance may be at the provider that nobody knows of.
+        R::CreateInDoubt
+        | R::Duplicate
         | R::OwnershipUnproven
         | R::ClusterIdChanged
         | R::AccountChanged
         | R::MalformedAnswer => Remedy::Compare,
         R::Paused | R::BlockedByPause => Remedy::Unpause,
-        R::Running | R::Created | R::CreatePending | R::CreateResultUnknown | R::CreateInDoubt => {
-            Remedy::Watch
-        }
+        R::Running | R::Created | R::CreatePending | R::CreateResultUnknown => Remedy::Watch,
         R::CreateInProgress | R::Provisioning | R::ProvisioningSlow | R::Starting | R::Stopping => {
             Remedy::Watch
         }
@@ -88,7 +90,7 @@ fn remedy(reason: Reason) -> Remedy {
         R::Accepted | R::SafeCreateSupported | R::InSync | R::DriftDetected | R::Deleting => {
             Remedy::Watch
         }
-        R::DeletionBlocked | R::Pending | R::OwnedObjectRefused => Remedy::Watch,
+        R::CreateNotSent | R::DeletionBlocked | R::Pending | R::OwnedObjectRefused => Remedy::Watch,
     }
 }
 
