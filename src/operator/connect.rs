@@ -12,7 +12,7 @@ use crate::lifecycle::ConfigProblem;
 use crate::provider::credential::Credential;
 use crate::provider::guard::Guard;
 use crate::provider::http::{BuildError, HttpProvider, Options};
-use crate::provider::limited::{LimitOptions, Limited, Limits};
+use crate::provider::limited::{LimitOptions, Limited, Limits, Standing};
 use crate::provider::measured::{Measured, Metrics};
 use crate::provider::time::{Time, Timers};
 use crate::runtime::clock::Clock;
@@ -66,6 +66,17 @@ impl HttpConnect {
                 limits
             }
         }
+    }
+
+    /// How the limits of each ProviderConfig stand, by name.
+    pub(super) fn standings(&self) -> Vec<(ObjectKey, Standing)> {
+        let all = self.limits.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut found: Vec<_> = all
+            .iter()
+            .map(|(key, (_, limits))| (key.clone(), limits.standing()))
+            .collect();
+        found.sort_by(|(a, _), (b, _)| a.cmp(b));
+        found
     }
 }
 
