@@ -62,15 +62,9 @@ impl Configs {
             parts.queues.observer(NAME),
         );
         parts.queues.watch(NAME, &queue);
-        let connect = HttpConnect::new(
-            parts.settings.guard(),
-            parts.term.clone(),
-            parts.provider.clone(),
-            Arc::clone(&parts.clock),
-        );
         let reconciler = ConfigReconciler {
             cluster: parts.cluster.clone(),
-            connect,
+            connect: HttpConnect::new(parts),
             book: Arc::clone(&parts.book),
             wakes: Arc::new(machines.clone()),
             clock: Arc::clone(&parts.clock),

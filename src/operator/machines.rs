@@ -20,6 +20,7 @@ use crate::controller::{ChildIndex, Reconciler, Target};
 use crate::domain::{ObjectKey, Uid};
 use crate::lifecycle::Requeue;
 use crate::runtime::clock::{Clock, wait_until};
+use crate::runtime::failpoint;
 use crate::runtime::queue::WorkQueue;
 use crate::runtime::schedule::{Job, Lane, Options as Waits, Outcome, Tenant};
 use crate::runtime::watch::{Event, Listener, Object, Options as Watching, Wake, Watch, Watched};
@@ -193,6 +194,7 @@ impl Reconcile<Target> for Machines {
     }
 
     async fn reconcile(&self, job: &Job<Target>) -> Pass {
+        failpoint::reach("pass");
         let pass = self.reconciler.reconcile(&job.key).await;
         self.follow_up();
         // The watch may have told of the end before; a departed object ends without the watch.

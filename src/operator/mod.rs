@@ -8,6 +8,7 @@ mod debug;
 mod election;
 mod gauges;
 mod inventories;
+mod liveness;
 mod machines;
 mod ports;
 mod publish;
@@ -27,9 +28,9 @@ use crate::controller::kube::KubeCluster;
 use crate::domain::{ClusterId, Term};
 use crate::lifecycle::Policy;
 use crate::runtime::clock::{Clock, SystemClock};
-use crate::runtime::failpoint;
 use crate::runtime::metrics::{PassMetrics, QueueMetrics, WatchMetrics};
 use crate::runtime::shutdown::Shutdown;
+use crate::runtime::{failpoint, leader};
 use crate::settings::Settings;
 use crate::telemetry::health::Checks;
 use crate::telemetry::requests::CountRequests;
@@ -117,6 +118,8 @@ fn start(settings: Settings) -> Result<(), Error> {
 struct Parts {
     settings: Settings,
     log: log::LogHandle,
+    /// Which of several processes this is.
+    identity: String,
     clock: Arc<dyn Clock>,
     cluster: KubeCluster,
     client: kube::Client,
@@ -143,7 +146,9 @@ async fn run(settings: Settings, log: log::LogHandle) -> Result<(), Error> {
     let requests = CountRequests::register(&mut registry);
     let client = client::build(&settings, requests.clone()).await?;
     let cluster_id = client::cluster_id(&settings, &client, &shutdown, clock.as_ref()).await?;
-    let election = Election::prepare(&settings, &requests, &clock, &mut registry).await?;
+    let identity = leader::identity(&settings.pod_name, &mut fastrand::Rng::new());
+    let election =
+        Election::prepare(&settings, &identity, &requests, &clock, &mut registry).await?;
     let provider = crate::provider::measured::Metrics::new();
     provider.register(&mut registry);
     let parts = Parts {
@@ -158,6 +163,7 @@ async fn run(settings: Settings, log: log::LogHandle) -> Result<(), Error> {
         provider,
         settings,
         log,
+        identity,
         clock,
         shutdown,
     };
@@ -204,6 +210,8 @@ async fn work(
         }
     });
     machines.liveness(&live);
+    liveness::watches(&live, &parts);
+    liveness::election(&live, &parts, &election);
     let debug = debug::Debug::new(&parts, &machines, &configs, &inventories, &election);
     let pages = |gate| Pages {
         registry: Arc::new(registry),
