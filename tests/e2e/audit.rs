@@ -103,7 +103,12 @@ fn right(verb: &str, resource: &str, group: &str) -> String {
 fn granted() -> BTreeSet<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("config/rbac");
     let mut rights = BTreeSet::new();
-    for file in ["manager-role.yaml", "leader-election-role.yaml"] {
+    let files = [
+        "manager-role.yaml",
+        "leader-election-role.yaml",
+        "metrics-auth-role.yaml",
+    ];
+    for file in files {
         let text = fs::read_to_string(folder.join(file)).expect("the role can be read");
         for document in text.split("\n---\n") {
             let value: Value = serde_saphyr::from_str(document).expect("the role is YAML");
