@@ -7,6 +7,7 @@ pub mod cluster;
 pub mod configs;
 pub mod knowledge;
 pub mod kube;
+mod losses;
 mod observe;
 mod patch;
 mod record;

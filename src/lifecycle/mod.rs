@@ -2,8 +2,9 @@
 //!
 //! No client, no clock, no waiting, no randomness, no log. Read in this order: [`object`] and [`memory`] (what is
 //! known), [`mod@due`] (which look at the provider is needed), [`sighting`] (what it showed), [`mod@decide`] (the one
-//! effect; [`children`] for the objects that a VM owns), [`mod@report`] (what to tell the user and when to come back).
+//! effect; [`children`] for the objects that a VM owns, [`basic`] for providers without keys), [`mod@report`] (what to tell the user and when to come back).
 
+pub mod basic;
 pub mod children;
 pub mod decide;
 pub mod departed;
@@ -21,8 +22,8 @@ pub use decide::decide;
 pub use departed::{Departed, decide_departed};
 pub use due::{Due, Find, due};
 pub use memory::{Arrival, Memory, Sureness};
-pub use object::{IntentState, Object, Recorded};
-pub use observed::{Config, ConfigProblem, Observed};
+pub use object::{IntentState, Object, Recorded, Tried};
+pub use observed::{Config, ConfigProblem, Losses, Observed};
 pub use plan::{Action, Plan};
 pub use policy::Policy;
 pub use report::{Outcome, Report, Requeue, report};

@@ -75,6 +75,12 @@ impl Configs {
                 going.add(ConfigTarget::Config(config), Lane::High);
             }
         });
+        let (book, suspect) = (Arc::clone(&parts.book), queue.clone());
+        machines.on_suspected(move |config| {
+            if !book.shows_losses(&config) {
+                suspect.add(ConfigTarget::Config(config), Lane::High);
+            }
+        });
         Self {
             reconciler: Arc::new(reconciler),
             book: Arc::clone(&parts.book),

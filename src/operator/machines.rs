@@ -17,8 +17,8 @@ use crate::api::{ANNOTATION_PREFIX, FINALIZER, VirtualMachine};
 use crate::controller::configs::{ConfigBook, Wakes};
 use crate::controller::kube::{KubeCluster, view_of};
 use crate::controller::{ChildIndex, Reconciler, Target};
-use crate::domain::{ObjectKey, Uid};
-use crate::lifecycle::Requeue;
+use crate::domain::{Moment, ObjectKey, Reason, Uid};
+use crate::lifecycle::{Losses, Requeue};
 use crate::runtime::clock::{Clock, wait_until};
 use crate::runtime::failpoint;
 use crate::runtime::queue::WorkQueue;
@@ -54,9 +54,12 @@ pub(super) struct Machines {
     listed: Arc<AtomicBool>,
     /// Told the namespace whenever nothing of an object is left to do.
     finished: Arc<OnceLock<Finished>>,
+    /// Told the ProviderConfig of which a mass loss is suspected.
+    suspected: Arc<OnceLock<Suspected>>,
 }
 
 type Finished = Box<dyn Fn(&str) + Send + Sync>;
+type Suspected = Box<dyn Fn(ObjectKey) + Send + Sync>;
 
 impl Machines {
     pub(super) fn new(parts: &Parts) -> Self {
@@ -78,12 +81,19 @@ impl Machines {
             queue,
             listed: Arc::default(),
             finished: Arc::default(),
+            suspected: Arc::default(),
         }
     }
 
     /// Whom to tell the namespace whenever nothing of an object is left to do. Set once.
     pub(super) fn on_finished(&self, tell: impl Fn(&str) + Send + Sync + 'static) {
         let first = self.finished.set(Box::new(tell)).is_ok();
+        debug_assert!(first, "one listener");
+    }
+
+    /// Whom to tell of which ProviderConfig a mass loss is suspected. Set once.
+    pub(super) fn on_suspected(&self, tell: impl Fn(ObjectKey) + Send + Sync + 'static) {
+        let first = self.suspected.set(Box::new(tell)).is_ok();
         debug_assert!(first, "one listener");
     }
 
@@ -205,6 +215,12 @@ impl Reconcile<Target> for Machines {
         {
             tell(job.key.tenant());
         }
+        if let (Target::Object(key), Reason::MassLossSuspected) = (&job.key, pass.reason)
+            && let Some(tell) = self.suspected.get()
+            && let Some(config) = self.reconciler.knowledge().config_of(key)
+        {
+            tell(config);
+        }
         if let Some(id) = &pass.id {
             Span::current().record("id", id);
         }
@@ -232,6 +248,11 @@ impl Wakes for Machines {
         let (keys, uids) = self.users_of(key);
         let listed = self.listed.load(Ordering::SeqCst);
         listed.then_some(keys.len() + uids.len())
+    }
+
+    fn losses(&self, key: &ObjectKey) -> Losses {
+        let (namespace, name) = (&key.namespace, &key.name);
+        self.reconciler.losses(namespace, name, Moment::START)
     }
 
     fn departed(&self, key: &ObjectKey) -> usize {

@@ -68,6 +68,12 @@ impl Index {
         (alone && instance.belongs_to(owner)).then_some(instance)
     }
 
+    /// Whether the instance of this id is there and the owner's.
+    pub(super) fn has(&self, owner: &Owner, id: &InstanceId) -> bool {
+        let instance = self.instances.get(id);
+        instance.is_some_and(|instance| instance.belongs_to(owner))
+    }
+
     /// Takes a complete list that shows the account as it was at `as_of` or later. Gives the owners of whatever is
     /// different, none the first time: nobody was told anything before.
     pub(super) fn replace(
