@@ -1,6 +1,7 @@
 mod children;
 mod cloud;
 mod double;
+mod events;
 mod inventory;
 mod owned;
 mod rig;

@@ -71,7 +71,8 @@ impl Machines {
             Arc::clone(&parts.book),
             Arc::clone(&parts.clock),
             parts.policy.clone(),
-        );
+        )
+        .telling(Arc::clone(&parts.events));
         Self {
             reconciler: Arc::new(reconciler),
             queue,
@@ -93,6 +94,11 @@ impl Machines {
     /// How many objects show each phase.
     pub(super) fn phases(&self) -> impl Iterator<Item = (Option<crate::api::Phase>, usize)> {
         self.reconciler.knowledge().phases().into_iter()
+    }
+
+    /// How many objects were let go of though an instance may be left.
+    pub(super) fn orphaned(&self) -> u64 {
+        self.reconciler.orphaned()
     }
 
     /// The watch, as a task.
@@ -227,6 +233,11 @@ impl Wakes for Machines {
         let (keys, uids) = self.users_of(key);
         let listed = self.listed.load(Ordering::SeqCst);
         listed.then_some(keys.len() + uids.len())
+    }
+
+    fn without_object(&self, uids: HashSet<Uid>) -> Option<HashSet<Uid>> {
+        let listed = self.listed.load(Ordering::SeqCst);
+        listed.then(|| self.reconciler.knowledge().without_object(uids))
     }
 
     fn departed(&self, key: &ObjectKey) -> usize {

@@ -19,6 +19,7 @@ use futures::future::BoxFuture;
 use prometheus_client::registry::Registry;
 
 use crate::controller::configs::ConfigBook;
+use crate::controller::events::{EventMetrics, EventQueue, EventSink, KubeEvents, Reporter};
 use crate::controller::kube::KubeCluster;
 use crate::domain::{ClusterId, Term};
 use crate::lifecycle::Policy;
@@ -119,6 +120,7 @@ struct Parts {
     passes: PassMetrics,
     watches: Arc<WatchMetrics>,
     provider: crate::provider::measured::Metrics,
+    events: Arc<dyn EventSink>,
 }
 
 async fn run(settings: Settings) -> Result<(), Error> {
@@ -132,7 +134,14 @@ async fn run(settings: Settings) -> Result<(), Error> {
     let election = Election::prepare(&settings, &requests, &clock, &mut registry).await?;
     let provider = crate::provider::measured::Metrics::new();
     provider.register(&mut registry);
+    let reporter = Reporter::new(&settings.pod_name);
+    let (events, writer) = EventQueue::new(
+        KubeEvents::new(client.clone(), reporter),
+        Arc::clone(&clock),
+        EventMetrics::register(&mut registry),
+    );
     let parts = Parts {
+        events: Arc::new(events),
         cluster: KubeCluster::new(client.clone(), cluster_id.clone()),
         client,
         policy: policy(&settings, cluster_id),
@@ -146,7 +155,7 @@ async fn run(settings: Settings) -> Result<(), Error> {
         clock,
         shutdown,
     };
-    work(parts, election, registry, ports).await
+    work(parts, election, registry, ports, Box::pin(writer.run())).await
 }
 
 fn policy(settings: &Settings, cluster: ClusterId) -> Policy {
@@ -163,12 +172,14 @@ async fn work(
     mut election: Election,
     mut registry: Registry,
     ports: Ports,
+    events: Task,
 ) -> Result<(), Error> {
     let machines = machines::Machines::new(&parts);
     let inventories = inventories::Inventories::new(&parts, &machines);
     let configs = configs::Configs::new(&parts, &machines, &inventories);
-    gauges::register(&mut registry, &machines, &inventories);
+    gauges::register(&mut registry, &machines, &configs, &inventories);
     let mut tasks = tokio::task::JoinSet::new();
+    tasks.spawn(events);
     let ready = Checks::new();
     let live = Checks::new();
     for watch in machines.watches(&parts, &configs, &ready) {

@@ -1,5 +1,6 @@
 //! ProviderConfigs: their own loop, and the book in which the loop over VirtualMachines looks them up.
 
+mod orphans;
 mod pass;
 mod report;
 mod resolve;
@@ -8,6 +9,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+pub use orphans::Orphans;
 pub use pass::{ConfigPass, ConfigReconciler, ConfigTarget, Wakes};
 pub use resolve::{Connect, Connection};
 

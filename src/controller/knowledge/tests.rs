@@ -8,6 +8,7 @@ fn view(object: Object, version: &str) -> View {
         object: with(object, |o| o.version = version.to_owned()),
         finalizers: Vec::new(),
         status: crate::api::VirtualMachineStatus::default(),
+        foreign_intent: false,
     }
 }
 
