@@ -5,6 +5,7 @@ mod events;
 mod inventory;
 mod owned;
 mod rig;
+mod sweep;
 
 use serde_json::{Value, json};
 

@@ -34,7 +34,7 @@ impl Orphans {
         self.lock().remove(key);
     }
 
-    pub(super) fn of(&self, key: &ObjectKey) -> Vec<InstanceId> {
+    pub(in crate::controller) fn of(&self, key: &ObjectKey) -> Vec<InstanceId> {
         let of = self.lock();
         let suspects = of.get(key);
         suspects
@@ -44,7 +44,7 @@ impl Orphans {
 
     /// The number for the status, where it shows `old` now. None is shown where there never was one: a provider
     /// without orphans costs no write.
-    pub(super) fn shown(&self, key: &ObjectKey, old: Option<u32>) -> Option<u32> {
+    pub(in crate::controller) fn shown(&self, key: &ObjectKey, old: Option<u32>) -> Option<u32> {
         let of = self.lock();
         let Some(suspects) = of.get(key) else {
             return old;
@@ -57,7 +57,7 @@ impl Orphans {
 impl<N: Connect> ConfigReconciler<N> {
     /// One round of the sweep, where there is a complete and fresh picture of both sides: the provider's first, the
     /// cluster's second, so that whatever was made meanwhile has its object already.
-    pub(super) async fn sweep(&self, key: &ObjectKey, config: &ProviderConfig) {
+    pub(in crate::controller) async fn sweep(&self, key: &ObjectKey, config: &ProviderConfig) {
         let Some((inventory, _)) = self.book.followed(key) else {
             return;
         };
