@@ -5,6 +5,7 @@ pub(crate) mod audit;
 pub(crate) mod checker;
 pub(crate) mod client;
 pub(crate) mod cloud;
+pub(crate) mod golden;
 pub(crate) mod house;
 pub(crate) mod operator;
 mod starter;
@@ -70,5 +71,6 @@ const _: fn() = || {
     let _ = (Cloud::act, Cloud::ours);
     let _ = (Operator::start_with, Operator::kill, Operator::metrics);
     let _ = (operator::ALONE, audit::writes, audit::unused_rights);
+    let _ = (audit::events, golden::check);
     let _ = (checker::check, checker::check_counting, client::condition);
 };
