@@ -224,6 +224,19 @@ impl Knowledge {
         ours.map(|(key, _)| key.clone()).collect()
     }
 
+    /// Those of the uids that no object bears, present or departed.
+    #[must_use]
+    pub fn without_object(&self, mut uids: HashSet<Uid>) -> HashSet<Uid> {
+        let inner = self.lock();
+        for entry in inner.objects.values() {
+            uids.remove(&entry.stored.object.uid);
+            // A live read may show the next object of the name before the watch does.
+            uids.remove(&entry.newest().object.uid);
+        }
+        uids.retain(|uid| !inner.departed.contains_key(uid));
+        uids
+    }
+
     /// A departed uid.
     #[must_use]
     pub fn departed(&self, uid: &Uid) -> Option<DepartedEntry> {

@@ -208,7 +208,11 @@ impl ProviderError {
     /// Whether it never left: no connection came about, so nothing can have happened.
     #[must_use]
     pub fn never_left(&self) -> bool {
-        let no_connection = ["NameNotResolved", "ConnectionRefused", "CertificateNotTrusted"];
+        let no_connection = [
+            "NameNotResolved",
+            "ConnectionRefused",
+            "CertificateNotTrusted",
+        ];
         let unsent = matches!(
             self.kind,
             ErrorKind::EndpointNotAllowed

@@ -18,7 +18,8 @@ use super::sighting::Current;
 use crate::domain::{Incarnation, Instance, Moment, Owner, OwnerTag, Reason};
 
 /// Why an instance that may exist is let go of.
-pub const LET_GO: &str = "the create got no answer, and this provider cannot be asked what came of it";
+pub const LET_GO: &str =
+    "the create got no answer, and this provider cannot be asked what came of it";
 
 /// The id that is ours: the recorded one, or the one that a create was answered with and that is not recorded yet.
 #[must_use]
@@ -136,10 +137,9 @@ fn creating(policy: &Policy, seen: &Observed<'_>, config: &Config) -> Plan {
                 let next = made.incarnation.max(object.incarnation()).next();
                 intend_anew(policy, object, config, next, Reason::Lost)
             }
-            Current::Unasked
-            | Current::Present(_)
-            | Current::Unproven(_)
-            | Current::Unknown(_) => Plan::hold(Reason::Created),
+            Current::Unasked | Current::Present(_) | Current::Unproven(_) | Current::Unknown(_) => {
+                Plan::hold(Reason::Created)
+            }
         };
     }
     if is_clear(object, seen.memory) || policy.planted(Planted::DoubtRepeated) {
@@ -207,10 +207,9 @@ fn deleting(policy: &Policy, seen: &Observed<'_>, config: &Config) -> Plan {
         Current::Absent(Sureness::Confirmed) if object.finalizer => {
             Plan::new(Action::RemoveFinalizer { orphaned }, Reason::Deleting)
         }
-        Current::Unasked if object.finalizer && is_clear(object, seen.memory) => Plan::new(
-            Action::RemoveFinalizer { orphaned: None },
-            Reason::Deleting,
-        ),
+        Current::Unasked if object.finalizer && is_clear(object, seen.memory) => {
+            Plan::new(Action::RemoveFinalizer { orphaned: None }, Reason::Deleting)
+        }
         Current::Absent(Sureness::Confirmed)
         | Current::Unasked
         | Current::Present(_)

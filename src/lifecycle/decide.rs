@@ -276,12 +276,7 @@ pub(super) fn intend_anew(
 }
 
 /// An instance of a higher incarnation is there: the annotation follows it.
-pub(super) fn raise_to(
-    policy: &Policy,
-    object: &Object,
-    config: &Config,
-    to: Incarnation,
-) -> Plan {
+pub(super) fn raise_to(policy: &Policy, object: &Object, config: &Config, to: Incarnation) -> Plan {
     intend(policy, object, config, to, None, false)
 }
 

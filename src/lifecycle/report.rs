@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::observed::{Config, Observed};
 use super::object::Object;
+use super::observed::{Config, Observed};
 use super::plan::{Action, Plan};
 use super::policy::{Planted, Policy};
 use crate::api::virtual_machine::{

@@ -75,7 +75,8 @@ impl Machines {
             Arc::clone(&parts.book),
             Arc::clone(&parts.clock),
             parts.policy.clone(),
-        );
+        )
+        .telling(Arc::clone(&parts.events));
         Self {
             reconciler: Arc::new(reconciler),
             queue,
@@ -104,6 +105,11 @@ impl Machines {
     /// How many objects show each phase.
     pub(super) fn phases(&self) -> impl Iterator<Item = (Option<crate::api::Phase>, usize)> {
         self.reconciler.knowledge().phases().into_iter()
+    }
+
+    /// How many objects were let go of though an instance may be left.
+    pub(super) fn orphaned(&self) -> u64 {
+        self.reconciler.orphaned()
     }
 
     /// The watches, as tasks.
@@ -253,6 +259,11 @@ impl Wakes for Machines {
     fn losses(&self, key: &ObjectKey) -> Losses {
         let (namespace, name) = (&key.namespace, &key.name);
         self.reconciler.losses(namespace, name, Moment::START)
+    }
+
+    fn without_object(&self, uids: HashSet<Uid>) -> Option<HashSet<Uid>> {
+        let listed = self.listed.load(Ordering::SeqCst);
+        listed.then(|| self.reconciler.knowledge().without_object(uids))
     }
 
     fn departed(&self, key: &ObjectKey) -> usize {

@@ -71,6 +71,15 @@ pub(crate) fn writes(house: &House, namespace: &str) -> Vec<String> {
         .collect()
 }
 
+/// The operator's writes of events in a namespace that were accepted, one word each: `create events`, `patch events`.
+pub(crate) fn events(house: &House, namespace: &str) -> Vec<String> {
+    let all = requests(house).into_iter();
+    all.filter(|request| request.user == OPERATOR && request.resource == "events")
+        .filter(|request| request.namespace == namespace && request.code < 300)
+        .map(|request| format!("{} {}", request.verb, request.resource))
+        .collect()
+}
+
 impl Request {
     pub(crate) fn is_write(&self) -> bool {
         !["get", "list", "watch"].contains(&self.verb.as_str())

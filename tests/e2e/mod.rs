@@ -5,6 +5,7 @@ pub(crate) mod audit;
 pub(crate) mod checker;
 pub(crate) mod client;
 pub(crate) mod cloud;
+pub(crate) mod golden;
 pub(crate) mod house;
 pub(crate) mod operator;
 pub(crate) mod proxy;
@@ -78,5 +79,6 @@ const _: fn() = || {
     let _ = |writes: &terms::LeaseWrite| (writes.at, writes.holder.len(), writes.by_operator);
     let _ = terms::lease_writes;
     let _ = (operator::ALONE, audit::writes, audit::unused_rights);
+    let _ = (audit::events, golden::check);
     let _ = (checker::check, checker::check_counting, client::condition);
 };

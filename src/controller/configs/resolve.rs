@@ -103,9 +103,7 @@ fn still_offered(
 }
 
 fn follows_the_same(one: &Config, other: &Config) -> bool {
-    one.capabilities == other.capabilities
-        && one.poll == other.poll
-        && one.timeout == other.timeout
+    one.capabilities == other.capabilities && one.poll == other.poll && one.timeout == other.timeout
 }
 
 fn inventory_of(cluster: &ClusterId, config: &Config) -> Option<Arc<Inventory>> {

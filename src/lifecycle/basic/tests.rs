@@ -100,19 +100,27 @@ fn whoever_wrote_the_intent_sends_one_create_and_asks_nothing_before() {
 
 #[test]
 fn an_object_that_was_there_before_and_shows_no_sign_is_begun_like_a_new_one() {
-    let Action::Intend { first, .. } = plan(&bare(), &met(&bare()), &basic(), Current::Unasked).action
+    let Action::Intend { first, .. } =
+        plan(&bare(), &met(&bare()), &basic(), Current::Unasked).action
     else {
         panic!("no intent")
     };
     assert!(first);
     assert_eq!(looks(&bare(), &met(&bare()), &basic()), Due::Nothing);
     let mut stripped = met(&intended(1));
-    stripped.saw(&policy(), &with(bare(), |o| o.version = "20".to_owned()), Arrival::Seen);
+    stripped.saw(
+        &policy(),
+        &with(bare(), |o| o.version = "20".to_owned()),
+        Arrival::Seen,
+    );
     let Action::Intend { first, .. } = plan(&bare(), &stripped, &basic(), Current::Unasked).action
     else {
         panic!("no intent")
     };
-    assert!(!first, "there was an intent: its create may have made something");
+    assert!(
+        !first,
+        "there was an intent: its create may have made something"
+    );
 }
 
 #[test]
@@ -148,7 +156,11 @@ fn a_refusal_leaves_the_right_to_try_again_and_a_restart_reads_it_in_the_status(
         Action::Create
     );
     let told = plan(&refused(), &quota, &basic(), Current::Unasked);
-    assert_eq!(told.action, Action::NoteAttempt, "the right is taken back first");
+    assert_eq!(
+        told.action,
+        Action::NoteAttempt,
+        "the right is taken back first"
+    );
     let restarted = plan(&refused(), &met(&refused()), &basic(), Current::Unasked);
     assert_eq!(restarted.action, Action::NoteAttempt);
     assert_eq!(looks(&refused(), &met(&refused()), &basic()), Due::Nothing);
@@ -178,7 +190,11 @@ fn a_claim_ends_where_somebody_else_notes_an_attempt_but_not_with_an_edit_of_a_u
     let mut memory = wrote_first(&object);
     memory.saw(&policy(), &newer(Tried::default()), Arrival::Seen);
     assert!(memory.claim().is_clear(), "a user's edit");
-    memory.saw(&policy(), &with(newer(attempted), |o| o.version = "31".to_owned()), Arrival::Seen);
+    memory.saw(
+        &policy(),
+        &with(newer(attempted), |o| o.version = "31".to_owned()),
+        Arrival::Seen,
+    );
     assert!(!memory.claim().is_clear(), "another process's attempt");
     let mut ours = wrote_first(&object);
     ours.sending_write();
@@ -191,7 +207,10 @@ fn a_claim_ends_where_somebody_else_notes_an_attempt_but_not_with_an_edit_of_a_u
     beaten.claim_mut().noting(true);
     beaten.write_refused(None);
     beaten.saw(&policy(), &newer(attempted), Arrival::Seen);
-    assert!(!beaten.claim().is_clear(), "somebody else's of the same words");
+    assert!(
+        !beaten.claim().is_clear(),
+        "somebody else's of the same words"
+    );
 }
 
 #[test]
@@ -213,8 +232,16 @@ fn what_a_create_was_answered_with_is_ours_before_it_is_recorded() {
     let object = intended(1);
     let mut memory = answered(&object, Ok(()));
     memory.claim_mut().made_one(recorded(1));
-    assert_eq!(looks(&object, &memory, &basic()), by_id("i-1", Find::Always));
-    let shown = plan(&object, &memory, &basic(), Current::Present(instance(1, InstancePhase::Running)));
+    assert_eq!(
+        looks(&object, &memory, &basic()),
+        by_id("i-1", Find::Always)
+    );
+    let shown = plan(
+        &object,
+        &memory,
+        &basic(),
+        Current::Present(instance(1, InstancePhase::Running)),
+    );
     assert_eq!(shown, Plan::hold(Reason::Created));
     let lost = plan(&object, &memory, &basic(), gone());
     assert!(
@@ -222,7 +249,10 @@ fn what_a_create_was_answered_with_is_ours_before_it_is_recorded() {
         "{lost:?}"
     );
     let going = deleting(object);
-    assert_eq!(looks(&going, &memory, &basic()), by_id("i-1", Find::IfNotGot));
+    assert_eq!(
+        looks(&going, &memory, &basic()),
+        by_id("i-1", Find::IfNotGot)
+    );
     assert!(!is_in_doubt(&going, &memory));
 }
 
@@ -251,7 +281,10 @@ fn an_instance_is_ours_by_its_id_unless_the_id_was_given_away() {
 fn a_deletion_needs_two_looks_by_id_and_lets_a_doubt_go_once_no_request_can_come() {
     let known = deleting(created(1));
     let memory = met(&known);
-    assert_eq!(looks(&known, &memory, &basic()), by_id("i-1", Find::IfNotGot));
+    assert_eq!(
+        looks(&known, &memory, &basic()),
+        by_id("i-1", Find::IfNotGot)
+    );
     let short = gap(&policy(), &known, &memory, &basic(), NOW);
     assert_eq!(short, Duration::ZERO, "gone is twice 404");
     let off = |orphaned: Option<&str>| Action::RemoveFinalizer {
@@ -264,7 +297,10 @@ fn a_deletion_needs_two_looks_by_id_and_lets_a_doubt_go_once_no_request_can_come
             plan(&doubt, &memory, &basic(), once()),
             Plan::wait(LATER, Reason::CreateInDoubt)
         );
-        assert_eq!(plan(&doubt, &memory, &basic(), gone()).action, off(Some(LET_GO)));
+        assert_eq!(
+            plan(&doubt, &memory, &basic(), gone()).action,
+            off(Some(LET_GO))
+        );
         assert_eq!(plan(&doubt, &memory, &finding(), gone()).action, off(None));
         let long = gap(&policy(), &doubt, &memory, &basic(), NOW);
         assert_eq!(long, basic().timeout + policy().look_margin);
@@ -313,7 +349,14 @@ fn a_create_is_never_sent_twice_without_leave_whatever_happened_before() {
         }
         assert_ne!(next.action, Action::Settle, "a key settles nothing here");
     };
-    for object in [bare(), intended(1), intended(2), created(1), refused(), deleting(refused())] {
+    for object in [
+        bare(),
+        intended(1),
+        intended(2),
+        created(1),
+        refused(),
+        deleting(refused()),
+    ] {
         let mut memories = vec![met(&object), born(&object), wrote_first(&object)];
         for kind in ErrorKind::ALL {
             memories.push(failed(&object, kind));

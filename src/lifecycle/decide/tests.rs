@@ -218,10 +218,7 @@ fn losses_are_counted_over_a_whole_round_before_anything_is_made_anew() {
         config.confirmed_loss = confirmed;
         done(decided(&object, &met(&object), &Ok(config), &sees(gone())))
     };
-    let (anew, held) = (
-        Does::Intend(2, true),
-        Does::Hold(Reason::MassLossSuspected),
-    );
+    let (anew, held) = (Does::Intend(2, true), Does::Hold(Reason::MassLossSuspected));
     assert_eq!(with(1, 1, 0, None, false), anew, "the only one");
     assert_eq!(with(10, 1, 0, None, false), anew);
     assert_eq!(with(10, 2, 0, None, false), held, "two, and a fifth");
@@ -229,7 +226,11 @@ fn losses_are_counted_over_a_whole_round_before_anything_is_made_anew() {
     assert_eq!(with(2, 2, 0, None, false), held);
     let again = Does::Wait(NOW + policy().round_again);
     assert_eq!(with(10, 1, 1, None, false), again, "the round goes on");
-    assert_eq!(with(100, 1, 18, None, false), anew, "it cannot come to that");
+    assert_eq!(
+        with(100, 1, 18, None, false),
+        anew,
+        "it cannot come to that"
+    );
     assert_eq!(with(10, 2, 8, None, false), held, "enough is known");
     assert_eq!(with(10, 5, 0, Some(5), false), anew, "confirmed");
     assert_eq!(with(10, 5, 0, Some(4), false), held, "more than confirmed");

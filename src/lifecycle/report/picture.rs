@@ -168,7 +168,10 @@ fn provisioned(
         (_, Some(error)) => not_created(seen, error),
         (_, None) if seen.memory.refused() == Some(object.generation) => {
             let refusal = seen.memory.refusal();
-            refusal.map_or_else(|| not_begun(seen, plan.reason), |error| not_created(seen, error))
+            refusal.map_or_else(
+                || not_begun(seen, plan.reason),
+                |error| not_created(seen, error),
+            )
         }
         (reason, None) => match seen.memory.failure() {
             Some(last) if matches!(plan.action, Action::Hold(_) | Action::NoteAttempt) => {
@@ -328,9 +331,8 @@ fn deletion(seen: &Observed<'_>, plan: &Plan, failure: Option<&ProviderError>) -
         return Verdict::yes(Reason::DeletionBlocked, message);
     }
     match plan.reason {
-        reason @ (Reason::OwnershipUnproven
-        | Reason::ClusterIdChanged
-        | Reason::AccountChanged) => {
+        reason
+        @ (Reason::OwnershipUnproven | Reason::ClusterIdChanged | Reason::AccountChanged) => {
             Verdict::yes(Reason::DeletionBlocked, words::blocked(words::held(reason)))
         }
         Reason::CreateInDoubt | Reason::CreateResultUnknown | Reason::CreatePending => {

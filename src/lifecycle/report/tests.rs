@@ -233,13 +233,19 @@ fn a_status_shows_an_instance_at_rest_or_it_does_not() {
     let case = Case::new(object.clone(), Current::Present(running(1)));
     let status = case.status();
     assert!(is_at_rest(&object, &status) && super::shows(&status, &running(1)));
-    assert!(!is_at_rest(&crate::lifecycle::fixtures::edited(object.clone()), &status), "of before an edit");
+    assert!(
+        !is_at_rest(&crate::lifecycle::fixtures::edited(object.clone()), &status),
+        "of before an edit"
+    );
     let mut other = running(1);
     other.cpu += 1;
     assert!(!super::shows(&status, &other));
     let stopped = instance(1, InstancePhase::Stopped);
     assert!(!super::shows(&status, &stopped));
-    let going = Case::new(object.clone(), Current::Present(instance(1, InstancePhase::Provisioning)));
+    let going = Case::new(
+        object.clone(),
+        Current::Present(instance(1, InstancePhase::Provisioning)),
+    );
     assert!(!is_at_rest(&object, &going.status()), "on its way");
 }
 

@@ -14,8 +14,7 @@ pub(super) const PENDING: &str = "nothing was asked of the provider yet";
 pub(super) const IN_DOUBT: &str =
     "a create may have been sent; the provider is asked before another one is";
 pub(super) const UNANSWERED: &str = "a create got no answer, and this provider cannot be asked what came of it: look there for a VM of this name and delete it; then delete this object and create it anew, or set spec.allowUnsafeCreate of the ProviderConfig";
-pub(super) const REPEATED: &str =
-    "a create got no answer; as spec.allowUnsafeCreate of the ProviderConfig says, it is sent again";
+pub(super) const REPEATED: &str = "a create got no answer; as spec.allowUnsafeCreate of the ProviderConfig says, it is sent again";
 pub(super) const NOT_SEEN: &str = "the instance has not been seen yet";
 pub(super) const IN_SYNC: &str = "image, cpu and memory are as the spec says";
 pub(super) const RUNNING: &str = "the instance runs as the spec says";

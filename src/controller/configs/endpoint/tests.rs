@@ -22,12 +22,25 @@ fn another_host_holds_a_config_in_use_until_it_is_confirmed_by_name() {
     let reason = |config: &ProviderConfig, used| moved(config, used).map(|p| p.reason);
     let changed = Some(Reason::EndpointChanged);
     assert_eq!(reason(&config(old, new, None), true), changed);
-    assert_eq!(reason(&config(old, new, None), false), None, "nobody uses it");
-    assert_eq!(reason(&config(old, new, Some("a.example.com")), true), changed);
-    assert_eq!(reason(&config(old, new, Some("B.example.com ")), true), None);
+    assert_eq!(
+        reason(&config(old, new, None), false),
+        None,
+        "nobody uses it"
+    );
+    assert_eq!(
+        reason(&config(old, new, Some("a.example.com")), true),
+        changed
+    );
+    assert_eq!(
+        reason(&config(old, new, Some("B.example.com ")), true),
+        None
+    );
     assert!(!is_where_it_was(&config(old, new, None)));
     let message = moved(&config(old, new, None), true).unwrap().message;
-    assert!(message.contains("confirm-endpoint: \"b.example.com\""), "{message}");
+    assert!(
+        message.contains("confirm-endpoint: \"b.example.com\""),
+        "{message}"
+    );
 }
 
 #[test]
