@@ -6,6 +6,7 @@ pub(crate) mod checker;
 pub(crate) mod client;
 pub(crate) mod cloud;
 pub(crate) mod house;
+pub(crate) mod judge;
 pub(crate) mod operator;
 mod starter;
 
@@ -71,4 +72,11 @@ const _: fn() = || {
     let _ = (Operator::start_with, Operator::kill, Operator::metrics);
     let _ = (operator::ALONE, audit::writes, audit::unused_rights);
     let _ = (checker::check, checker::check_counting, client::condition);
+    let _ = (judge::judge, judge::unexplained, checker::Evidence::unharmed);
+    let _ = (Cloud::hits, Cloud::revoke, Cloud::admit, Cloud::keys);
+    let _ = Cloud::make_as;
+    let _ = (Cloud::reuse, House::apply_all, House::cluster);
+    let _ = (Operator::text, Operator::pid, Operator::debug_state);
+    let _ = |request: &audit::Request| (request.agent.len(), request.query.len());
+    let _ = client::Client::text;
 };
