@@ -169,6 +169,14 @@ impl Machines {
         }
     }
 
+    /// An instance has gone: whoever has waited longest for a place in this namespace's accounts tries again.
+    fn use_freed_quota(&self, namespace: &str) {
+        let knowledge = self.reconciler.knowledge();
+        if let Some(key) = knowledge.longest_short_of_quota(namespace) {
+            self.queue.retry_early(Target::Object(key), Lane::High);
+        }
+    }
+
     fn follow_up(&self) {
         for target in self.reconciler.follow_ups() {
             self.queue.add(target, Lane::High);
@@ -199,6 +207,9 @@ impl Reconcile<Target> for Machines {
             && (ended || departed && pass.requeue == Requeue::OnChange)
         {
             tell(job.key.tenant());
+        }
+        if ended || departed {
+            self.use_freed_quota(job.key.tenant());
         }
         if let Some(id) = &pass.id {
             Span::current().record("id", id);
@@ -240,13 +251,14 @@ impl Wakes for Machines {
 
     fn wake(&self, key: &ObjectKey) {
         let (keys, uids) = self.users_of(key);
+        // Whoever waits after a failure may have failed for what has just been repaired.
         for key in keys {
-            self.queue.add(Target::Object(key), Lane::Low);
+            self.queue.retry_early(Target::Object(key), Lane::Low);
         }
         for uid in uids {
             let namespace = Arc::clone(&key.namespace);
             self.queue
-                .add(Target::Departed { namespace, uid }, Lane::Low);
+                .retry_early(Target::Departed { namespace, uid }, Lane::Low);
         }
     }
 }

@@ -166,7 +166,18 @@ impl Evidence {
         }
         for ((operation, about), count) in counts {
             if count > CALLS {
-                findings.push(format!("I9: {operation} of {about} was called {count} times"));
+                let when: Vec<_> = self
+                    .log
+                    .iter()
+                    .filter(|call| call["vmId"] == about.as_str() || call["uid"] == about.as_str())
+                    .map(|call| {
+                        format!("{} {} {}", call["time"], call["operation"], call["status"])
+                    })
+                    .collect();
+                findings.push(format!(
+                    "I9: {operation} of {about} was called {count} times: {}",
+                    when.join(", ")
+                ));
             }
         }
     }
@@ -208,5 +219,7 @@ impl Evidence {
 }
 
 fn is_write_of_machine(request: &Request) -> bool {
-    request.user == OPERATOR && request.is_write() && request.resource.starts_with("virtualmachines")
+    request.user == OPERATOR
+        && request.is_write()
+        && request.resource.starts_with("virtualmachines")
 }

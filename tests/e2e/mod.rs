@@ -72,7 +72,11 @@ const _: fn() = || {
     let _ = (Operator::start_with, Operator::kill, Operator::metrics);
     let _ = (operator::ALONE, audit::writes, audit::unused_rights);
     let _ = (checker::check, checker::check_counting, client::condition);
-    let _ = (judge::judge, judge::unexplained, checker::Evidence::unharmed);
+    let _ = (
+        judge::judge,
+        judge::unexplained,
+        checker::Evidence::unharmed,
+    );
     let _ = (Cloud::hits, Cloud::revoke, Cloud::admit, Cloud::keys);
     let _ = Cloud::make_as;
     let _ = (Cloud::reuse, House::apply_all, House::cluster);

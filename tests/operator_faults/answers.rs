@@ -59,7 +59,11 @@ fn an_answer_that_drips_in_byte_by_byte() {
 fn an_answer_about_another_id() {
     let scene = Scene::new(prompt());
     // A DELETE has no id in its answer.
-    scene.afflict(&rules(&["create", "get", "list"], 3, &json!({ "kind": "wrongId" })));
+    scene.afflict(&rules(
+        &["create", "get", "list"],
+        3,
+        &json!({ "kind": "wrongId" }),
+    ));
     scene.struck();
     scene.neighbour_goes_on();
     scene.everyone_says_why();

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::e2e::cloud::prompt;
+use crate::e2e::{is_ready, until_or};
 use crate::scene::{NEW, OLD, Scene, rules};
 
 /// Retry-After as no sane server would say it, and what it is taken for.
@@ -21,14 +22,20 @@ fn a_429_with_an_absurd_retry_after() {
     scene.struck();
     scene.recovers();
     // Eternity is not: nothing is sent, and it is said when the next try is due.
-    scene.tenant.cloud.fault(throttled("99999999999999999999999"));
+    scene
+        .tenant
+        .cloud
+        .fault(throttled("99999999999999999999999"));
     let creates = scene.tenant.cloud.calls("create").0;
     scene.tenant.create(&["late-0", "late-1"]);
     scene.struck();
     scene.says("late-0", "Ready", "RateLimited");
     let soonest = |vm: &Value| {
         let at = vm["status"]["operation"]["nextAttemptAt"].as_str()?;
-        let wait = at.parse::<Timestamp>().ok()?.duration_since(Timestamp::now());
+        let wait = at
+            .parse::<Timestamp>()
+            .ok()?
+            .duration_since(Timestamp::now());
         Some(wait.as_secs())
     };
     let late = scene.tenant.house.vm(&scene.tenant.namespace, "late-0");
@@ -37,9 +44,14 @@ fn a_429_with_an_absurd_retry_after() {
     }
     scene.everyone_says_why();
     let calls = scene.tenant.cloud.calls("create").0 - creates;
-    assert_eq!(calls, 1, "others were sent although the provider asked for a pause");
+    assert_eq!(
+        calls, 1,
+        "others were sent although the provider asked for a pause"
+    );
     // A person who knows better writes another limit: that begins anew.
-    scene.tenant.configure(json!({ "rateLimit": { "requestsPerSecond": 40 } }));
+    scene
+        .tenant
+        .configure(json!({ "rateLimit": { "requestsPerSecond": 40 } }));
     scene.tenant.ready(&["late-0", "late-1"]);
     scene.tenant.cloud.mend();
     scene.ends();
@@ -55,9 +67,30 @@ fn a_quota_that_is_used_up() {
     scene.says(NEW[2], "Provisioned", "QuotaExceeded");
     scene.only_the_neighbour_goes_on();
     scene.everyone_says_why();
-    // No quota refuses a deletion, and what it frees is used by itself.
+    // No quota refuses a deletion. What it frees is used at once, not after the minute that a refusal is worth.
     scene.tenant.delete(OLD[0]);
+    let ready = || {
+        let vms = scene.tenant.vms();
+        vms.iter()
+            .filter(|vm| NEW.iter().any(|new| vm["metadata"]["name"] == *new) && is_ready(vm))
+            .count()
+    };
+    until_or(
+        "one of them has the place",
+        || ready() == 1,
+        || format!("{:#?}", scene.tenant.vms()),
+    );
+    // A person who has raised the quota need not wait either.
     scene.tenant.cloud.set(json!({ "quota": -1 }));
+    let args = [
+        "-n",
+        &scene.tenant.namespace,
+        "annotate",
+        "vm",
+        "--all",
+        "compute.example.com/reconcile-at=now",
+    ];
+    scene.tenant.house.plane.kubectl(&args);
     scene.recovers();
     scene.ends();
 }

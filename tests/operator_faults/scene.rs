@@ -92,7 +92,14 @@ impl Tenant {
 
     /// Deletes every VirtualMachine, and waits until none is left here and at the provider.
     pub(crate) fn clear(&self) {
-        let all = ["-n", &self.namespace, "delete", "vm", "--all", "--wait=false"];
+        let all = [
+            "-n",
+            &self.namespace,
+            "delete",
+            "vm",
+            "--all",
+            "--wait=false",
+        ];
         self.house.plane.kubectl(&all);
         until_or(
             "no VirtualMachine is left",
@@ -171,9 +178,7 @@ impl Scene {
         self.neighbour.create(&NEW);
         self.neighbour.delete(OLD[0]);
         self.neighbour.ready(&NEW);
-        self.neighbour
-            .house
-            .gone(&self.neighbour.namespace, OLD[0]);
+        self.neighbour.house.gone(&self.neighbour.namespace, OLD[0]);
     }
 
     /// The same while, all the time, not one new VM here gets anywhere.
@@ -217,7 +222,10 @@ impl Scene {
     /// The trouble ends, and everything gets where it was to get, by itself.
     pub(crate) fn recovers(&self) {
         let hits = self.tenant.cloud.mend();
-        assert!(hits.iter().all(|hits| *hits > 0), "a fault never struck: {hits:?}");
+        assert!(
+            hits.iter().all(|hits| *hits > 0),
+            "a fault never struck: {hits:?}"
+        );
         self.tenant.ready(&NEW);
         self.tenant.ready(&OLD[1..]);
         self.tenant.house.gone(&self.tenant.namespace, OLD[0]);

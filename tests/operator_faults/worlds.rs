@@ -28,8 +28,13 @@ fn an_id_that_is_given_again_to_somebody_elses_vm() {
     scene.recovers();
     let gone = scene.tenant.cloud.log();
     let deleted = gone.iter().filter(|call| call["operation"] == "delete");
-    let wrong: Vec<&Value> = deleted.filter(|call| ids.iter().any(|id| call["vmId"] == id.as_str())).collect();
-    assert!(wrong.is_empty(), "somebody else's VM was deleted: {wrong:?}");
+    let wrong: Vec<&Value> = deleted
+        .filter(|call| ids.iter().any(|id| call["vmId"] == id.as_str()))
+        .collect();
+    assert!(
+        wrong.is_empty(),
+        "somebody else's VM was deleted: {wrong:?}"
+    );
     scene.ends_counting(2);
 }
 
@@ -69,7 +74,11 @@ fn keys_that_are_forgotten_before_the_create_can_be_repeated() {
     scene.only_the_neighbour_goes_on();
     scene.everyone_says_why();
     let keys = || scene.tenant.cloud.keys();
-    crate::e2e::until_or("the keys are forgotten", || keys() == 0, || keys().to_string());
+    crate::e2e::until_or(
+        "the keys are forgotten",
+        || keys() == 0,
+        || keys().to_string(),
+    );
     scene.recovers();
     scene.ends();
 }
@@ -80,9 +89,11 @@ fn an_api_key_of_another_account() {
     let tenant = &scene.tenant;
     let ids = OLD.map(|name| tenant.house.ready(&tenant.namespace, name));
     tenant.put_key("other-key");
-    tenant.house.until_config(&tenant.namespace, "knows the account", |config| {
-        config["status"]["account"] == "other"
-    });
+    tenant
+        .house
+        .until_config(&tenant.namespace, "knows the account", |config| {
+            config["status"]["account"] == "other"
+        });
     scene.says(OLD[1], "Provisioned", "AccountChanged");
     tenant.delete(OLD[0]);
     scene.says(OLD[0], "Deleting", "DeletionBlocked");
@@ -91,13 +102,23 @@ fn an_api_key_of_another_account() {
     // Absence in another account proves nothing: nothing is made anew, nothing counts as gone.
     assert_eq!(tenant.cloud.ours().len(), 2);
     let other = tenant.cloud.log().into_iter().filter(|call| {
-        call["account"] == "other" && ["create", "delete"].iter().any(|one| call["operation"] == *one)
+        call["account"] == "other"
+            && ["create", "delete"]
+                .iter()
+                .any(|one| call["operation"] == *one)
     });
-    assert_eq!(other.collect::<Vec<_>>().len(), 1, "the stranger's own create");
+    assert_eq!(
+        other.collect::<Vec<_>>().len(),
+        1,
+        "the stranger's own create"
+    );
     tenant.put_key("our-key");
     tenant.create(&NEW);
     scene.recovers();
-    let kept = tenant.house.vm(&tenant.namespace, OLD[1]).expect("it is there");
+    let kept = tenant
+        .house
+        .vm(&tenant.namespace, OLD[1])
+        .expect("it is there");
     assert_eq!(kept["status"]["id"], ids[1].as_str());
     assert!(condition(&kept, "Stalled").is_none());
     scene.ends();
