@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use entry::{Entry, is_older};
 
 use super::view::View;
-use crate::domain::{Instance, InstanceId, Moment, ObjectKey, Uid};
+use crate::domain::{ErrorKind, Instance, InstanceId, Moment, ObjectKey, Uid};
 use crate::lifecycle::{Arrival, Departed, IntentState, Losses, Memory, Policy};
 
 /// Everything known, by key and by departed uid.
@@ -328,6 +328,19 @@ impl Knowledge {
                 entry.memory.config_changed();
             }
         }
+    }
+
+    /// Who of a namespace has waited longest since the provider first refused it for want of quota.
+    #[must_use]
+    pub fn longest_short_of_quota(&self, namespace: &str) -> Option<ObjectKey> {
+        let inner = self.lock();
+        let here = inner.objects.iter();
+        let here = here.filter(|(key, _)| key.namespace.as_ref() == namespace);
+        let waiting = here.filter_map(|(key, entry)| {
+            let failure = entry.memory.failure()?;
+            (failure.error.kind == ErrorKind::QuotaExceeded).then_some((failure.since, key))
+        });
+        waiting.min().map(|(_, key)| key.clone())
     }
 
     /// Before a re-list, or when versions went backwards: no own write stands in for the store without a live read,

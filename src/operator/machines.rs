@@ -189,6 +189,14 @@ impl Machines {
         }
     }
 
+    /// An instance has gone: whoever has waited longest for a place in this namespace's accounts tries again.
+    fn use_freed_quota(&self, namespace: &str) {
+        let knowledge = self.reconciler.knowledge();
+        if let Some(key) = knowledge.longest_short_of_quota(namespace) {
+            self.queue.retry_early(Target::Object(key), Lane::High);
+        }
+    }
+
     fn follow_up(&self) {
         for target in self.reconciler.follow_ups() {
             self.queue.add(target, Lane::High);
@@ -226,6 +234,9 @@ impl Reconcile<Target> for Machines {
             && let Some(config) = self.reconciler.knowledge().config_of(key)
         {
             tell(config);
+        }
+        if ended || departed {
+            self.use_freed_quota(job.key.tenant());
         }
         if let Some(id) = &pass.id {
             Span::current().record("id", id);
@@ -277,13 +288,14 @@ impl Wakes for Machines {
 
     fn wake(&self, key: &ObjectKey) {
         let (keys, uids) = self.users_of(key);
+        // Whoever waits after a failure may have failed for what has just been repaired.
         for key in keys {
-            self.queue.add(Target::Object(key), Lane::Low);
+            self.queue.retry_early(Target::Object(key), Lane::Low);
         }
         for uid in uids {
             let namespace = Arc::clone(&key.namespace);
             self.queue
-                .add(Target::Departed { namespace, uid }, Lane::Low);
+                .retry_early(Target::Departed { namespace, uid }, Lane::Low);
         }
     }
 }
