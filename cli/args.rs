@@ -5,7 +5,7 @@ use clap::{Parser, Subcommand};
 use crate::env::{down, status, up};
 use crate::output::Color;
 use crate::runtime::embedded::{foreground, supervisor};
-use crate::verbs::{create, delete, get, kubectl, mock, version, wait};
+use crate::verbs::{create, delete, get, install, kubectl, mock, uninstall, version, wait};
 
 /// Virtual machines on Kubernetes: environments to develop in, and the verbs to work with them
 #[derive(Debug, Parser)]
@@ -31,6 +31,10 @@ pub(crate) enum Command {
     Down(down::Args),
     /// Say what of an environment runs
     Status(status::Args),
+    /// Put the operator into a cluster made by hand
+    Install(install::Args),
+    /// Take the operator out of a cluster made by hand, its VirtualMachines first
+    Uninstall(uninstall::Args),
     /// Make a VirtualMachine and wait until it is Ready
     Create(Box<create::Args>),
     /// Show VirtualMachines or ProviderConfigs

@@ -19,7 +19,7 @@ use crate::args::{Args, Command};
 use crate::env::{down, status, up};
 use crate::hint::{Exit, Failure};
 use crate::runtime::embedded::{child, foreground, supervisor};
-use crate::verbs::{create, delete, get, kubectl, mock, version, wait};
+use crate::verbs::{create, delete, get, install, kubectl, mock, uninstall, version, wait};
 
 fn main() -> ExitCode {
     // A child in its first life: nothing may come before this, it has no time and needs no runtime.
@@ -98,6 +98,8 @@ async fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Up(args) => up::run(*args).await,
         Command::Down(args) => down::run(args).await,
         Command::Status(args) => status::run(args).await,
+        Command::Install(args) => install::run(args).await,
+        Command::Uninstall(args) => uninstall::run(args).await,
         Command::Create(args) => create::run(*args).await,
         Command::Get(args) => get::run(args).await,
         Command::Delete(args) => delete::run(args).await,
