@@ -6,8 +6,8 @@ use crate::env::{down, status, up};
 use crate::output::Color;
 use crate::runtime::embedded::{foreground, supervisor};
 use crate::verbs::{
-    apply, completion, create, delete, describe, edit, events, explain, get, kubectl, man, mock,
-    top, version, wait,
+    apply, completion, create, delete, describe, edit, events, explain, get, install, kubectl, man,
+    mock, top, uninstall, version, wait,
 };
 
 /// Virtual machines on Kubernetes: environments to develop in, and the verbs to work with them
@@ -34,6 +34,10 @@ pub(crate) enum Command {
     Down(down::Args),
     /// Say what of an environment runs
     Status(status::Args),
+    /// Put the operator into a cluster made by hand
+    Install(install::Args),
+    /// Take the operator out of a cluster made by hand, its VirtualMachines first
+    Uninstall(uninstall::Args),
     /// Make a VirtualMachine and wait until it is Ready
     Create(Box<create::Args>),
     /// Show VirtualMachines or ProviderConfigs

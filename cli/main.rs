@@ -20,8 +20,8 @@ use crate::env::{down, status, up};
 use crate::hint::{Exit, Failure};
 use crate::runtime::embedded::{child, foreground, supervisor};
 use crate::verbs::{
-    apply, completion, create, delete, describe, edit, events, explain, get, kubectl, man, mock,
-    top, version, wait,
+    apply, completion, create, delete, describe, edit, events, explain, get, install, kubectl, man,
+    mock, top, uninstall, version, wait,
 };
 
 fn main() -> ExitCode {
@@ -104,6 +104,8 @@ async fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Up(args) => up::run(*args).await,
         Command::Down(args) => down::run(args).await,
         Command::Status(args) => status::run(args).await,
+        Command::Install(args) => install::run(args).await,
+        Command::Uninstall(args) => uninstall::run(args).await,
         Command::Create(args) => create::run(*args).await,
         Command::Get(args) => get::run(args).await,
         Command::Describe(args) => describe::run(args).await,
