@@ -78,9 +78,12 @@ fn remedy(reason: Reason) -> Remedy {
         | R::MalformedAnswer => Remedy::Compare,
         R::Paused | R::BlockedByPause => Remedy::Unpause,
         R::Running | R::Created | R::CreatePending | R::CreateResultUnknown => Remedy::Watch,
-        R::CreateInProgress | R::Provisioning | R::ProvisioningSlow | R::Starting | R::Stopping => {
-            Remedy::Watch
-        }
+        R::CreateNotSent
+        | R::CreateInProgress
+        | R::Provisioning
+        | R::ProvisioningSlow
+        | R::Starting
+        | R::Stopping => Remedy::Watch,
         R::Stopped | R::Resizing | R::PhaseUnknown | R::Lost | R::ProviderUnreachable => {
             Remedy::Watch
         }
@@ -90,7 +93,10 @@ fn remedy(reason: Reason) -> Remedy {
         R::Accepted | R::SafeCreateSupported | R::InSync | R::DriftDetected | R::Deleting => {
             Remedy::Watch
         }
-        R::CreateNotSent | R::DeletionBlocked | R::Pending | R::OwnedObjectRefused => Remedy::Watch,
+        R::DeletionBlocked | R::Pending | R::OwnedObjectRefused => Remedy::Watch,
+        // Events alone say these.
+        R::Deleted | R::Recreating | R::IntentReplaced => Remedy::Watch,
+        R::Orphaned | R::OrphansFound => Remedy::Compare,
     }
 }
 

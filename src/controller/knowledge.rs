@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use entry::{Entry, is_older};
 
 use super::view::View;
-use crate::domain::{Instance, InstanceId, Moment, ObjectKey, Uid};
+use crate::domain::{ErrorKind, Instance, InstanceId, Moment, ObjectKey, Uid};
 use crate::lifecycle::{Arrival, Departed, IntentState, Losses, Memory, Policy};
 
 /// Everything known, by key and by departed uid.
@@ -224,6 +224,19 @@ impl Knowledge {
         ours.map(|(key, _)| key.clone()).collect()
     }
 
+    /// Those of the uids that no object bears, present or departed.
+    #[must_use]
+    pub fn without_object(&self, mut uids: HashSet<Uid>) -> HashSet<Uid> {
+        let inner = self.lock();
+        for entry in inner.objects.values() {
+            uids.remove(&entry.stored.object.uid);
+            // A live read may show the next object of the name before the watch does.
+            uids.remove(&entry.newest().object.uid);
+        }
+        uids.retain(|uid| !inner.departed.contains_key(uid));
+        uids
+    }
+
     /// A departed uid.
     #[must_use]
     pub fn departed(&self, uid: &Uid) -> Option<DepartedEntry> {
@@ -315,6 +328,19 @@ impl Knowledge {
                 entry.memory.config_changed();
             }
         }
+    }
+
+    /// Who of a namespace has waited longest since the provider first refused it for want of quota.
+    #[must_use]
+    pub fn longest_short_of_quota(&self, namespace: &str) -> Option<ObjectKey> {
+        let inner = self.lock();
+        let here = inner.objects.iter();
+        let here = here.filter(|(key, _)| key.namespace.as_ref() == namespace);
+        let waiting = here.filter_map(|(key, entry)| {
+            let failure = entry.memory.failure()?;
+            (failure.error.kind == ErrorKind::QuotaExceeded).then_some((failure.since, key))
+        });
+        waiting.min().map(|(_, key)| key.clone())
     }
 
     /// Before a re-list, or when versions went backwards: no own write stands in for the store without a live read,

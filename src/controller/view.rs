@@ -18,6 +18,8 @@ pub struct View {
     pub finalizers: Vec<String>,
     /// The status as it stands.
     pub status: VirtualMachineStatus,
+    /// Whether the intent annotation was written for another object, or cannot be read.
+    pub foreign_intent: bool,
 }
 
 /// Metadata and the few fields of an object that does not decode: enough to delete it.
@@ -84,10 +86,13 @@ impl View {
             force_orphan: annotation(api::FORCE_ORPHAN_ANNOTATION).map(ToOwned::to_owned),
             uid,
         };
+        let foreign_intent =
+            annotation(api::CREATE_ANNOTATION).is_some() && object.intent == IntentState::Missing;
         Self {
             object,
             finalizers,
             status: fragment.status.clone().unwrap_or_default(),
+            foreign_intent,
         }
     }
 }

@@ -1,10 +1,10 @@
-//! Why things are as they are: the closed list of condition reasons.
+//! Why things are as they are: the closed list of reasons of conditions and events.
 
 use std::fmt;
 
 macro_rules! reasons {
     ($($(#[doc = $doc:literal])+ $name:ident,)+) => {
-        /// A condition reason. Users and alerts depend on these words: never renamed, only added to.
+        /// A reason of a condition or an event. Users and alerts depend on these words: never renamed, only added to.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Reason {
             $($(#[doc = $doc])+ $name,)+
@@ -16,12 +16,18 @@ macro_rules! reasons {
                 $((Self::$name, concat!($($doc),+)),)+
             ];
 
-            /// The word in the condition.
+            /// The word in the condition or event.
             #[must_use]
             pub fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$name => stringify!($name),)+
                 }
+            }
+
+            /// The reason of that word, if it is one of ours.
+            #[must_use]
+            pub fn from_name(name: &str) -> Option<Self> {
+                Self::ALL.iter().map(|(reason, _)| *reason).find(|reason| reason.as_str() == name)
             }
         }
     };
@@ -137,6 +143,16 @@ reasons! {
     DeletionBlocked,
     /// Deletion waits because the object or its ProviderConfig is paused.
     BlockedByPause,
+    /// The instance is gone at the provider, and the object goes.
+    Deleted,
+    /// The instance is confirmed lost, and another one is made.
+    Recreating,
+    /// The object goes though its instance may be left at the provider, as the user asked.
+    Orphaned,
+    /// Instances at the provider bear this cluster's tags and belong to no object.
+    OrphansFound,
+    /// The object bore an intent that was not written for it, such as that of a copied manifest; it has its own now.
+    IntentReplaced,
     /// Not known yet.
     Pending,
 }

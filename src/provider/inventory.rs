@@ -159,6 +159,25 @@ impl Inventory {
         self.lock().went_back = false;
     }
 
+    /// The uids that own instances, and as of when: only from a complete picture that was confirmed not longer ago
+    /// than the poll interval and the time of one call.
+    #[must_use]
+    pub fn owners(&self, now: Moment) -> Option<(Moment, HashSet<Uid>)> {
+        let state = self.lock();
+        let as_of = state.index.as_of()?;
+        let fresh = now.since(as_of) <= self.options.poll + self.options.timeout;
+        fresh.then(|| (as_of, state.index.owners()))
+    }
+
+    /// The instances of these owners that are not being deleted.
+    #[must_use]
+    pub fn instances_of(&self, uids: &HashSet<Uid>) -> Vec<(InstanceId, Uid)> {
+        let state = self.lock();
+        uids.iter()
+            .flat_map(|uid| state.index.staying(uid).map(|id| (id.clone(), uid.clone())))
+            .collect()
+    }
+
     /// How it stands.
     #[must_use]
     pub fn standing(&self) -> Standing {

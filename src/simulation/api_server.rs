@@ -93,6 +93,7 @@ impl ApiServer {
                 object,
                 finalizers,
                 status: VirtualMachineStatus::default(),
+                foreign_intent: false,
             }),
             annotation: exported,
             status: json!({}),

@@ -1,6 +1,7 @@
 //! ProviderConfigs: their own loop, and the book in which the loop over VirtualMachines looks them up.
 
 mod endpoint;
+mod orphans;
 mod pass;
 mod report;
 mod resolve;
@@ -9,6 +10,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+pub use orphans::Orphans;
 pub use pass::{ConfigPass, ConfigReconciler, ConfigTarget, Wakes};
 pub use resolve::{Connect, Connection};
 

@@ -1,18 +1,20 @@
 //! One pass over a ProviderConfig or over a Secret that one of them names.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Secret;
 use serde_json::json;
 
 use super::resolve::{Connect, check};
-use super::{ConfigBook, endpoint, is_protected, key_of, report};
+use super::{ConfigBook, Orphans, endpoint, is_protected, key_of, report};
 use crate::api::{self, ProviderConfig};
 use crate::controller::cluster::ClusterError;
+use crate::controller::events::{EventSink, Kind, Regarding};
 use crate::controller::kube::KubeCluster;
 use crate::controller::{AFTER_CONFLICT, patch};
-use crate::domain::{ErrorKind, ObjectKey};
-use crate::lifecycle::{Config, ConfigProblem, Losses, Requeue};
+use crate::domain::{ErrorKind, ObjectKey, Uid};
+use crate::lifecycle::{Config, ConfigProblem, Event, Losses, Requeue};
 use crate::runtime::clock::Clock;
 
 /// What the ProviderConfigs' queue holds.
@@ -30,6 +32,8 @@ pub trait Wakes: Send + Sync + 'static {
     fn users(&self, key: &ObjectKey) -> Option<usize>;
     /// How many of its VMs are missing at the provider.
     fn losses(&self, key: &ObjectKey) -> Losses;
+    /// Those of the uids that no VirtualMachine bears, present or departed; `None` before all are known.
+    fn without_object(&self, uids: HashSet<Uid>) -> Option<HashSet<Uid>>;
     /// How many departed objects still need it.
     fn departed(&self, key: &ObjectKey) -> usize;
     /// What is known of it changed: wakes every VirtualMachine that refers to it, in the low lane.
@@ -59,6 +63,10 @@ pub struct ConfigReconciler<N: Connect> {
     pub wakes: Arc<dyn Wakes>,
     /// Time.
     pub clock: Arc<dyn Clock>,
+    /// Instances without an object.
+    pub orphans: Arc<Orphans>,
+    /// Who is told what happens.
+    pub events: Arc<dyn EventSink>,
 }
 
 impl<N: Connect> ConfigReconciler<N> {
@@ -81,6 +89,7 @@ impl<N: Connect> ConfigReconciler<N> {
         // Past the store: it may be older than our last write, and a stale guard would only meet a conflict.
         let Some(config) = self.cluster.config(key).await? else {
             self.connect.forget(key);
+            self.orphans.forget(key);
             self.book.vanished(key);
             self.wakes.wake(key);
             return Ok(done("gone"));
@@ -124,6 +133,7 @@ impl<N: Connect> ConfigReconciler<N> {
         }
         let losses = self.wakes.losses(key);
         let shown = shown.map(|config| Config { losses, ..config });
+        self.sweep(key, &config).await;
         self.record(&config, &shown).await?;
         if losses.missing == 0 && losses.unlooked == 0 && self.wakes.users(key).is_some() {
             self.all_are_there(key, &config).await?;
@@ -255,7 +265,7 @@ impl<N: Connect> ConfigReconciler<N> {
     ) -> Result<(), ClusterError> {
         let old = config.status.clone().unwrap_or_default();
         let key = key_of(&config.metadata);
-        let new = report::status(
+        let mut new = report::status(
             &old,
             result.as_ref(),
             &config.spec.endpoint,
@@ -263,12 +273,26 @@ impl<N: Connect> ConfigReconciler<N> {
             config.metadata.generation,
             self.clock.wall(),
         );
+        new.orphans = self.orphans.shown(&key, old.orphans);
         let value = |status| serde_json::to_value(status).unwrap_or_default();
         if let Some(difference) = patch::between(&value(&old), &value(&new)) {
             let written = self.cluster.patch_config_status(config, difference).await?;
             self.book.arrived(written);
+            let orphans = self.orphans.of(&key);
+            for event in report::events(&old, &new, &orphans) {
+                self.tell(config, event);
+            }
         }
         Ok(())
+    }
+
+    fn tell(&self, config: &ProviderConfig, event: Event) {
+        let about = Regarding {
+            kind: Kind::ProviderConfig,
+            key: key_of(&config.metadata),
+            uid: Uid::new(config.metadata.uid.as_deref().unwrap_or_default()),
+        };
+        self.events.tell(about, event);
     }
 }
 

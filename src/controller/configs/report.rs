@@ -1,12 +1,13 @@
-//! The status of a ProviderConfig. No time and no counter in it moves while nothing happens.
+//! The status of a ProviderConfig, and the events of its changes. No time and no counter in it moves while nothing happens.
 
 use jiff::Timestamp;
 
 use crate::api;
 use crate::api::condition::{self, ConditionStatus, ConditionType, Wanted};
 use crate::api::provider_config::{CapabilitiesStatus, ProviderConfigStatus};
-use crate::domain::{Capabilities, ErrorKind, Reason};
-use crate::lifecycle::{Config, ConfigProblem, Losses};
+use crate::domain::{Capabilities, ErrorKind, InstanceId, Reason};
+use crate::lifecycle::event::{self, Deed};
+use crate::lifecycle::{Config, ConfigProblem, Event, Losses};
 
 /// What a check came to, as the status should show it.
 pub(super) fn status(
@@ -34,6 +35,36 @@ pub(super) fn status(
         new.endpoint = Some(endpoint.to_owned());
     }
     new
+}
+
+/// The events of an acknowledged status write. `orphans`: those that are known by now.
+pub(super) fn events(
+    old: &ProviderConfigStatus,
+    new: &ProviderConfigStatus,
+    orphans: &[InstanceId],
+) -> Vec<Event> {
+    let ready = event::changed(&old.conditions, &new.conditions, ConditionType::Ready);
+    let ready = ready.and_then(|ready| {
+        let reason = Reason::from_name(&ready.reason)?;
+        event::is_told(reason).then(|| Event::new(reason, Deed::Check, &ready.message))
+    });
+    let more = new.orphans > old.orphans;
+    let found = more.then(|| Event::new(Reason::OrphansFound, Deed::Sweep, &found(orphans)));
+    ready.into_iter().chain(found).collect()
+}
+
+fn found(orphans: &[InstanceId]) -> String {
+    let names: Vec<_> = orphans.iter().take(5).map(InstanceId::as_str).collect();
+    let more = if orphans.len() > names.len() {
+        ", …"
+    } else {
+        ""
+    };
+    format!(
+        "instances at the provider bear this cluster's tags and belong to no VirtualMachine ({}): {}{more}; nothing is done to them: delete them at the provider if nobody needs them",
+        orphans.len(),
+        names.join(", ")
+    )
 }
 
 fn usable(config: &Config) -> Vec<Wanted> {
