@@ -4,6 +4,7 @@
 
 mod basic;
 mod e2e;
+mod losses;
 mod support;
 
 use e2e::checker;

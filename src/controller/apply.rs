@@ -1,6 +1,8 @@
 //! Apply: the one effect of a pass. The only place from which a provider is written to, and the only writer of
 //! finalizer and intent.
 
+use std::sync::atomic::Ordering;
+
 use serde_json::{Value, json};
 
 use super::observe::{DepartedSight, Sight};
@@ -285,6 +287,7 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
         let last = &sight.departed.last;
         let Ok(config) = &sight.config else { return };
         if !config.safe_create() && !config.finds() && sight.doubt {
+            self.orphaned.fetch_add(1, Ordering::Relaxed);
             tracing::warn!(
                 namespace = %last.key.namespace, name = %last.key.name, reason = basic::LET_GO,
                 "instance let go of"

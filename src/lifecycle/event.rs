@@ -180,10 +180,13 @@ pub fn of_metadata(object: &Object, plan: &Plan, foreign: bool) -> Option<Event>
         } => Some(Event::new(
             Reason::Orphaned,
             Deed::Release,
-            &format!(
-                "{} may be left at the provider: let go of, as the annotation compute.example.com/force-orphan asks: {why}",
-                named(object)
-            ),
+            &match &object.force_orphan {
+                Some(_) => format!(
+                    "{} may be left at the provider: let go of, as the annotation compute.example.com/force-orphan asks: {why}",
+                    named(object)
+                ),
+                None => format!("{} may be left at the provider: {why}", named(object)),
+            },
         )),
         Action::Intend { .. }
         | Action::Hold(_)
