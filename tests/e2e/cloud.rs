@@ -207,6 +207,13 @@ impl Cloud {
         call(reqwest::Method::POST, &url, None);
     }
 
+    /// The same to a VM that may be gone by now; says whether it was there.
+    pub(crate) fn try_happen(&self, id: &str, act: &str) -> bool {
+        let url = format!("{}/vms/{id}/{act}", self.admin);
+        let answer = reqwest::Client::new().post(&url).send();
+        wait_for(answer).is_ok_and(|answer| answer.status().is_success())
+    }
+
     /// Changes settings that may change while it runs.
     pub(crate) fn set(&self, settings: Value) {
         call(
