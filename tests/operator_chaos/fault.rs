@@ -67,7 +67,9 @@ fn provider_rule(random: &mut fastrand::Rng) -> Value {
         1 | 2 => json!({ "kind": "dropAfter" }),
         3 => json!({ "kind": "status", "status": 500, "code": "Internal", "applied": true }),
         4 => json!({ "kind": "status", "status": 503, "code": "Unavailable" }),
-        5 => json!({ "kind": "status", "status": 429, "code": "TooManyRequests", "retryAfter": "999999" }),
+        5 => {
+            json!({ "kind": "status", "status": 429, "code": "TooManyRequests", "retryAfter": "999999" })
+        }
         6 => json!({ "kind": "delay", "milliseconds": 2_500, "applied": true }),
         7 => json!({ "kind": "delay", "milliseconds": 2_500 }),
         8 => json!({ "kind": "html" }),

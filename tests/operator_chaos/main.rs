@@ -31,7 +31,10 @@ fn number(variable: &str) -> Option<u64> {
     Some(number.unwrap_or_else(|_| panic!("{variable} must be a number, not {text:?}")))
 }
 
-#[expect(clippy::disallowed_methods, reason = "the storm and its end are timed by the real clock")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the storm and its end are timed by the real clock"
+)]
 fn now() -> Instant {
     Instant::now()
 }

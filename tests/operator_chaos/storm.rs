@@ -98,20 +98,39 @@ impl Storm {
         match fault {
             Fault::Kill { leader } => self.kill(*leader),
             Fault::Freeze { leader, ticks } => self.freeze(*leader, *ticks),
-            Fault::Cut { silent, code, ticks } => {
-                let effect = if *silent { Effect::Silence } else { Effect::Status(*code) };
-                let replica = self.random.choice(&mut self.replicas).expect("there are some");
+            Fault::Cut {
+                silent,
+                code,
+                ticks,
+            } => {
+                let effect = if *silent {
+                    Effect::Silence
+                } else {
+                    Effect::Status(*code)
+                };
+                let replica = self
+                    .random
+                    .choice(&mut self.replicas)
+                    .expect("there are some");
                 replica.proxy.rule(&[], effect, usize::MAX);
                 replica.cut = *ticks;
             }
             Fault::Deaf { times } => {
-                let replica = self.random.choice(&mut self.replicas).expect("there are some");
-                replica.proxy.rule(&["/virtualmachines/"], Effect::DropAnswer, *times);
+                let replica = self
+                    .random
+                    .choice(&mut self.replicas)
+                    .expect("there are some");
+                replica
+                    .proxy
+                    .rule(&["/virtualmachines/"], Effect::DropAnswer, *times);
                 replica.cut = replica.cut.max(10);
             }
             Fault::WatchesEnd => {
-                let replica = self.random.choice(&mut self.replicas).expect("there are some");
-                self.faults += u64::from(replica.proxy.end_watches());
+                let replica = self
+                    .random
+                    .choice(&mut self.replicas)
+                    .expect("there are some");
+                self.faults += u64::from(replica.proxy.end_streams());
             }
             Fault::ApiServerRestarts => {
                 self.house.plane.restart_api_server();
@@ -143,7 +162,11 @@ impl Storm {
     fn victim(&mut self, leader: bool) -> Option<usize> {
         let holder = if leader { self.holder() } else { String::new() };
         let runs = |replica: &mut Replica| {
-            replica.frozen == 0 && replica.operator.as_mut().is_some_and(|o| o.ended().is_none())
+            replica.frozen == 0
+                && replica
+                    .operator
+                    .as_mut()
+                    .is_some_and(|o| o.ended().is_none())
         };
         let mut able: Vec<usize> = Vec::new();
         for number in 0..OPERATORS {
@@ -152,13 +175,23 @@ impl Storm {
             }
         }
         let leads = |number: &usize| holder.starts_with(&format!("replica-{number}"));
-        able.iter().copied().find(leads).or_else(|| self.random.choice(able))
+        able.iter()
+            .copied()
+            .find(leads)
+            .or_else(|| self.random.choice(able))
     }
 
     fn holder(&self) -> String {
         let path = format!("/apis/coordination.k8s.io/v1/namespaces/{LEASES}/leases");
-        let lease = self.house.client.get(&path, "vmoperator-leader").unwrap_or_default();
-        lease["spec"]["holderIdentity"].as_str().unwrap_or_default().to_owned()
+        let lease = self
+            .house
+            .client
+            .get(&path, "vmoperator-leader")
+            .unwrap_or_default();
+        lease["spec"]["holderIdentity"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned()
     }
 
     fn kill(&mut self, leader: bool) {
@@ -189,7 +222,11 @@ impl Storm {
         if self.rights_back > 0 {
             return;
         }
-        let role = ["delete", "clusterrolebinding", "vmoperator-manager-rolebinding"];
+        let role = [
+            "delete",
+            "clusterrolebinding",
+            "vmoperator-manager-rolebinding",
+        ];
         if self.house.plane.try_kubectl(&role, "").success {
             self.rights_back = ticks;
             self.faults += 1;
@@ -230,7 +267,11 @@ impl Storm {
             self.faults += self.replicas[number].tick();
             let replica = &mut self.replicas[number];
             // Who lost the Lease or could not start has ended: its pod starts again.
-            if replica.operator.as_mut().is_some_and(|o| o.ended().is_some()) {
+            if replica
+                .operator
+                .as_mut()
+                .is_some_and(|o| o.ended().is_some())
+            {
                 replica.operator = None;
             }
             if replica.operator.is_none() && replica.down == 0 {
@@ -242,7 +283,10 @@ impl Storm {
     fn give_rights(&self) {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/config/rbac");
         until("the rights are back", || {
-            self.house.plane.try_kubectl(&["apply", "-f", folder], "").success
+            self.house
+                .plane
+                .try_kubectl(&["apply", "-f", folder], "")
+                .success
         });
     }
 
@@ -264,7 +308,8 @@ impl Storm {
 
     /// Waits until every object is Ready or gone, and the provider has as many VMs as there are objects.
     pub(crate) fn until_settled(&self) {
-        let on_the_way = |vm: &Value| vm["metadata"]["deletionTimestamp"].is_string() || !is_ready(vm);
+        let on_the_way =
+            |vm: &Value| vm["metadata"]["deletionTimestamp"].is_string() || !is_ready(vm);
         let restless = || {
             let mut vms = self.house.vms();
             vms.retain(on_the_way);
@@ -281,7 +326,14 @@ impl Storm {
     pub(crate) fn judge(&self) {
         checker::check(&self.house, &self.cloud);
         terms::check(&self.house, &self.cloud, LEASES);
-        let all = ["-n", &self.users.namespace, "delete", "vm", "--all", "--timeout=170s"];
+        let all = [
+            "-n",
+            &self.users.namespace,
+            "delete",
+            "vm",
+            "--all",
+            "--timeout=170s",
+        ];
         self.house.plane.kubectl(&all);
         assert_eq!(self.cloud.ours(), Vec::<Value>::new());
         checker::check(&self.house, &self.cloud);

@@ -30,12 +30,22 @@ impl Users {
 
     /// Up to three creations or one deletion. An API server that is away is tried again some other time.
     pub(crate) fn act(&mut self, house: &House, random: &mut fastrand::Rng) {
-        let free: Vec<usize> = (0..NAMES).filter(|name| !self.there.contains(name)).collect();
+        let free: Vec<usize> = (0..NAMES)
+            .filter(|name| !self.there.contains(name))
+            .collect();
         if free.len() > NAMES / 3 || (random.bool() && !free.is_empty()) {
             self.make(house, &free, random);
         } else if let Some(name) = random.choice(self.there.iter().copied().collect::<Vec<_>>()) {
             let vm = format!("vm-{name}");
-            let delete = ["-n", &self.namespace, "delete", "vm", &vm, "--wait=false", "--ignore-not-found"];
+            let delete = [
+                "-n",
+                &self.namespace,
+                "delete",
+                "vm",
+                &vm,
+                "--wait=false",
+                "--ignore-not-found",
+            ];
             if house.plane.try_kubectl(&delete, "").success {
                 self.there.remove(&name);
                 self.deleted += 1;
@@ -51,7 +61,9 @@ impl Users {
             .collect();
         let list = json!({ "apiVersion": "v1", "kind": "List", "items": items });
         // A name whose last object is still being deleted is refused, and tried again.
-        let answer = house.plane.try_kubectl(&["create", "-f", "-"], &list.to_string());
+        let answer = house
+            .plane
+            .try_kubectl(&["create", "-f", "-"], &list.to_string());
         for name in chosen {
             if answer.stdout.contains(&format!("/vm-{name} created")) {
                 self.there.insert(name);
