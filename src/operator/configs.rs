@@ -68,11 +68,19 @@ impl Configs {
             book: Arc::clone(&parts.book),
             wakes: Arc::new(machines.clone()),
             clock: Arc::clone(&parts.clock),
+            orphans: Arc::default(),
+            events: Arc::clone(&parts.events),
         };
         let (book, going) = (Arc::clone(&parts.book), queue.clone());
         machines.on_finished(move |namespace| {
             for config in book.going_in(namespace) {
                 going.add(ConfigTarget::Config(config), Lane::High);
+            }
+        });
+        let (book, suspect) = (Arc::clone(&parts.book), queue.clone());
+        machines.on_suspected(move |config| {
+            if !book.shows_losses(&config) {
+                suspect.add(ConfigTarget::Config(config), Lane::High);
             }
         });
         Self {
@@ -95,6 +103,11 @@ impl Configs {
     /// How the limits of each ProviderConfig stand.
     pub(super) fn standings(&self) -> Vec<(ObjectKey, Standing)> {
         self.reconciler.connect.standings()
+    }
+
+    /// How many instances without an object are known.
+    pub(super) fn orphans(&self) -> usize {
+        self.reconciler.orphans.total()
     }
 
     /// A VirtualMachine went: a ProviderConfig that waits for that may go now.

@@ -17,8 +17,8 @@ use crate::api::{ANNOTATION_PREFIX, FINALIZER, VirtualMachine};
 use crate::controller::configs::{ConfigBook, Wakes};
 use crate::controller::kube::{KubeCluster, view_of};
 use crate::controller::{ChildIndex, Reconciler, Target};
-use crate::domain::{ObjectKey, Uid};
-use crate::lifecycle::Requeue;
+use crate::domain::{Moment, ObjectKey, Reason, Uid};
+use crate::lifecycle::{Losses, Requeue};
 use crate::runtime::clock::{Clock, wait_until};
 use crate::runtime::failpoint;
 use crate::runtime::queue::WorkQueue;
@@ -54,9 +54,12 @@ pub(super) struct Machines {
     listed: Arc<AtomicBool>,
     /// Told the namespace whenever nothing of an object is left to do.
     finished: Arc<OnceLock<Finished>>,
+    /// Told the ProviderConfig of which a mass loss is suspected.
+    suspected: Arc<OnceLock<Suspected>>,
 }
 
 type Finished = Box<dyn Fn(&str) + Send + Sync>;
+type Suspected = Box<dyn Fn(ObjectKey) + Send + Sync>;
 
 impl Machines {
     pub(super) fn new(parts: &Parts) -> Self {
@@ -72,18 +75,26 @@ impl Machines {
             Arc::clone(&parts.book),
             Arc::clone(&parts.clock),
             parts.policy.clone(),
-        );
+        )
+        .telling(Arc::clone(&parts.events));
         Self {
             reconciler: Arc::new(reconciler),
             queue,
             listed: Arc::default(),
             finished: Arc::default(),
+            suspected: Arc::default(),
         }
     }
 
     /// Whom to tell the namespace whenever nothing of an object is left to do. Set once.
     pub(super) fn on_finished(&self, tell: impl Fn(&str) + Send + Sync + 'static) {
         let first = self.finished.set(Box::new(tell)).is_ok();
+        debug_assert!(first, "one listener");
+    }
+
+    /// Whom to tell of which ProviderConfig a mass loss is suspected. Set once.
+    pub(super) fn on_suspected(&self, tell: impl Fn(ObjectKey) + Send + Sync + 'static) {
+        let first = self.suspected.set(Box::new(tell)).is_ok();
         debug_assert!(first, "one listener");
     }
 
@@ -94,6 +105,11 @@ impl Machines {
     /// How many objects show each phase.
     pub(super) fn phases(&self) -> impl Iterator<Item = (Option<crate::api::Phase>, usize)> {
         self.reconciler.knowledge().phases().into_iter()
+    }
+
+    /// How many objects were let go of though an instance may be left.
+    pub(super) fn orphaned(&self) -> u64 {
+        self.reconciler.orphaned()
     }
 
     /// The watches, as tasks.
@@ -173,6 +189,14 @@ impl Machines {
         }
     }
 
+    /// An instance has gone: whoever has waited longest for a place in this namespace's accounts tries again.
+    fn use_freed_quota(&self, namespace: &str) {
+        let knowledge = self.reconciler.knowledge();
+        if let Some(key) = knowledge.longest_short_of_quota(namespace) {
+            self.queue.retry_early(Target::Object(key), Lane::High);
+        }
+    }
+
     fn follow_up(&self) {
         for target in self.reconciler.follow_ups() {
             self.queue.add(target, Lane::High);
@@ -205,6 +229,15 @@ impl Reconcile<Target> for Machines {
         {
             tell(job.key.tenant());
         }
+        if let (Target::Object(key), Reason::MassLossSuspected) = (&job.key, pass.reason)
+            && let Some(tell) = self.suspected.get()
+            && let Some(config) = self.reconciler.knowledge().config_of(key)
+        {
+            tell(config);
+        }
+        if ended || departed {
+            self.use_freed_quota(job.key.tenant());
+        }
         if let Some(id) = &pass.id {
             Span::current().record("id", id);
         }
@@ -234,6 +267,16 @@ impl Wakes for Machines {
         listed.then_some(keys.len() + uids.len())
     }
 
+    fn losses(&self, key: &ObjectKey) -> Losses {
+        let (namespace, name) = (&key.namespace, &key.name);
+        self.reconciler.losses(namespace, name, Moment::START)
+    }
+
+    fn without_object(&self, uids: HashSet<Uid>) -> Option<HashSet<Uid>> {
+        let listed = self.listed.load(Ordering::SeqCst);
+        listed.then(|| self.reconciler.knowledge().without_object(uids))
+    }
+
     fn departed(&self, key: &ObjectKey) -> usize {
         self.users_of(key).1.len()
     }
@@ -245,13 +288,14 @@ impl Wakes for Machines {
 
     fn wake(&self, key: &ObjectKey) {
         let (keys, uids) = self.users_of(key);
+        // Whoever waits after a failure may have failed for what has just been repaired.
         for key in keys {
-            self.queue.add(Target::Object(key), Lane::Low);
+            self.queue.retry_early(Target::Object(key), Lane::Low);
         }
         for uid in uids {
             let namespace = Arc::clone(&key.namespace);
             self.queue
-                .add(Target::Departed { namespace, uid }, Lane::Low);
+                .retry_early(Target::Departed { namespace, uid }, Lane::Low);
         }
     }
 }

@@ -24,6 +24,7 @@ use clap::Parser;
 use prometheus_client::registry::Registry;
 
 use crate::controller::configs::ConfigBook;
+use crate::controller::events::{EventMetrics, EventQueue, EventSink, KubeEvents, Reporter};
 use crate::controller::kube::KubeCluster;
 use crate::domain::{ClusterId, Term};
 use crate::lifecycle::Policy;
@@ -38,7 +39,7 @@ use crate::telemetry::server::Pages;
 use crate::telemetry::{log, metrics};
 
 use election::Election;
-use ports::Ports;
+use ports::{Ports, Task};
 use secure::Secure;
 
 /// Why the operator ends with an error.
@@ -131,6 +132,7 @@ struct Parts {
     passes: PassMetrics,
     watches: Arc<WatchMetrics>,
     provider: crate::provider::measured::Metrics,
+    events: Arc<dyn EventSink>,
 }
 
 async fn run(settings: Settings, log: log::LogHandle) -> Result<(), Error> {
@@ -151,7 +153,14 @@ async fn run(settings: Settings, log: log::LogHandle) -> Result<(), Error> {
         Election::prepare(&settings, &identity, &requests, &clock, &mut registry).await?;
     let provider = crate::provider::measured::Metrics::new();
     provider.register(&mut registry);
+    let reporter = Reporter::new(&settings.pod_name);
+    let (events, writer) = EventQueue::new(
+        KubeEvents::new(client.clone(), reporter),
+        Arc::clone(&clock),
+        EventMetrics::register(&mut registry),
+    );
     let parts = Parts {
+        events: Arc::new(events),
         cluster: KubeCluster::new(client.clone(), cluster_id.clone()),
         client,
         policy: policy(&settings, cluster_id),
@@ -167,7 +176,8 @@ async fn run(settings: Settings, log: log::LogHandle) -> Result<(), Error> {
         clock,
         shutdown,
     };
-    work(parts, election, registry, (ports, secure)).await
+    let events: Task = Box::pin(writer.run());
+    work(parts, election, registry, (ports, secure), events).await
 }
 
 fn policy(settings: &Settings, cluster: ClusterId) -> Policy {
@@ -178,30 +188,9 @@ fn policy(settings: &Settings, cluster: ClusterId) -> Policy {
     }
 }
 
-/// Runs watches and servers from the start, and workers while leading.
-async fn work(
-    parts: Parts,
-    mut election: Election,
-    mut registry: Registry,
-    (ports, secure): (Ports, Option<Secure>),
-) -> Result<(), Error> {
-    let machines = machines::Machines::new(&parts);
-    let inventories = inventories::Inventories::new(&parts, &machines);
-    let configs = configs::Configs::new(&parts, &machines, &inventories);
-    gauges::register(&mut registry, &machines, &inventories);
-    let mut tasks = tokio::task::JoinSet::new();
-    let ready = Checks::new();
-    let live = Checks::new();
-    for watch in machines.watches(&parts, &configs, &ready) {
-        tasks.spawn(watch);
-    }
-    for watch in configs.watches(&parts, &ready) {
-        tasks.spawn(watch);
-    }
-    for watch in children::watches(&parts, &machines, &ready) {
-        tasks.spawn(watch);
-    }
-    let draining = parts.shutdown.clone();
+/// Who is asked to stop takes no more requests.
+fn ready_until_shutdown(ready: &Checks, shutdown: &Shutdown) {
+    let draining = shutdown.clone();
     ready.add("shutdown", move || {
         if draining.is_draining() {
             Err("stopping".to_owned())
@@ -209,6 +198,30 @@ async fn work(
             Ok(())
         }
     });
+}
+
+/// Runs watches and servers from the start, and workers while leading.
+async fn work(
+    parts: Parts,
+    mut election: Election,
+    mut registry: Registry,
+    (ports, secure): (Ports, Option<Secure>),
+    events: Task,
+) -> Result<(), Error> {
+    let machines = machines::Machines::new(&parts);
+    let inventories = inventories::Inventories::new(&parts, &machines);
+    let configs = configs::Configs::new(&parts, &machines, &inventories);
+    gauges::register(&mut registry, &machines, &configs, &inventories);
+    let mut tasks = tokio::task::JoinSet::new();
+    tasks.spawn(events);
+    let ready = Checks::new();
+    let live = Checks::new();
+    let watches = machines.watches(&parts, &configs, &ready);
+    let watches = watches.into_iter().chain(configs.watches(&parts, &ready));
+    for watch in watches.chain(children::watches(&parts, &machines, &ready)) {
+        tasks.spawn(watch);
+    }
+    ready_until_shutdown(&ready, &parts.shutdown);
     machines.liveness(&live);
     liveness::watches(&live, &parts);
     liveness::election(&live, &parts, &election);

@@ -75,6 +75,22 @@ impl Client {
         found
     }
 
+    /// The answer to a list, to the byte.
+    pub(crate) fn text(&self, path: &str) -> String {
+        let mut found = String::new();
+        until(&format!("{path} can be read"), || {
+            let request = kube::core::Request::new(path)
+                .list(&ListParams::default())
+                .expect("a valid request");
+            match wait_for(self.0.request_text(request)) {
+                Ok(text) => found = text,
+                Err(_) => return false,
+            }
+            true
+        });
+        found
+    }
+
     /// Every object of a collection.
     pub(crate) fn list(&self, collection: &str) -> Vec<Value> {
         let mut found = Vec::new();

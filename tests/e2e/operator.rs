@@ -52,8 +52,9 @@ impl Operator {
             .args(["--metrics-bind-address=127.0.0.1:0"])
             .args(["--health-probe-bind-address=127.0.0.1:0"])
             .args(["--allow-http", "--endpoint-allow=127.0.0.0/8"])
-            .args(["--log-format=json", "--log-level=debug"])
+            .arg("--log-format=json")
             .args(flags)
+            .env("VMOPERATOR_LOG_LEVEL", "debug")
             .env_remove("VMOPERATOR_FAILPOINT")
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -143,6 +144,21 @@ impl Operator {
         text.lines()
             .filter_map(|line| serde_json::from_str(line).ok())
             .collect()
+    }
+
+    /// Its log so far, to the byte.
+    pub(crate) fn text(&self) -> String {
+        fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    /// Its process id.
+    pub(crate) fn pid(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// What it shows to those who look for errors in it.
+    pub(crate) fn debug_state(&self) -> String {
+        cloud::text(&format!("http://{}/debug/state", self.addresses()[0]))
     }
 
     fn tail(&self) -> String {

@@ -94,8 +94,6 @@ fn the_operator_has_these_rights_and_no_others() {
         &[
             "create coordination.k8s.io/leases",
             "get coordination.k8s.io/leases[vmoperator-leader]",
-            "list coordination.k8s.io/leases[vmoperator-leader]",
-            "watch coordination.k8s.io/leases[vmoperator-leader]",
             "update coordination.k8s.io/leases[vmoperator-leader]",
         ],
     );
