@@ -6,8 +6,8 @@ use crate::env::{down, status, up};
 use crate::output::Color;
 use crate::runtime::embedded::{foreground, supervisor};
 use crate::verbs::{
-    apply, completion, create, delete, describe, edit, events, explain, get, install, kubectl, man,
-    mock, top, uninstall, version, wait,
+    apply, completion, create, delete, describe, edit, events, explain, get, install, kubectl,
+    logs, man, mock, run, top, uninstall, version, wait,
 };
 
 /// Virtual machines on Kubernetes: environments to develop in, and the verbs to work with them
@@ -58,6 +58,10 @@ pub(crate) enum Command {
     Top(Box<top::Args>),
     /// Explain kinds and their fields
     Explain(explain::Args),
+    /// Show what the programs of an environment wrote down
+    Logs(Box<logs::Args>),
+    /// Run the operator of this build against an environment, in place of its own
+    Run(Box<run::Args>),
     /// Run kubectl in an environment
     Kubectl(kubectl::Args),
     /// Run the mock provider alone

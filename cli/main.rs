@@ -20,8 +20,8 @@ use crate::env::{down, status, up};
 use crate::hint::{Exit, Failure};
 use crate::runtime::embedded::{child, foreground, supervisor};
 use crate::verbs::{
-    apply, completion, create, delete, describe, edit, events, explain, get, install, kubectl, man,
-    mock, top, uninstall, version, wait,
+    apply, completion, create, delete, describe, edit, events, explain, get, install, kubectl,
+    logs, man, mock, run, top, uninstall, version, wait,
 };
 
 fn main() -> ExitCode {
@@ -116,6 +116,8 @@ async fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Events(args) => events::run(args).await,
         Command::Top(args) => top::run(*args).await,
         Command::Explain(args) => explain::run(&args),
+        Command::Logs(args) => logs::run(*args).await,
+        Command::Run(args) => run::run(*args).await,
         Command::Kubectl(args) => kubectl::run(args),
         Command::Mock(args) => mock::run(*args).await,
         Command::Completion(args) => completion::run(&args),
