@@ -192,3 +192,52 @@ fn deletion_needs_no_provider_where_nothing_was_ever_made() {
     house.delete(&namespace, "never");
     house.gone(&namespace, "never");
 }
+
+/// The orphans that the status of the ProviderConfig counts.
+fn counts(house: &House, namespace: &str, orphans: usize) {
+    house.until_config(namespace, &format!("counts {orphans} orphans"), |config| {
+        config["status"]["orphans"] == orphans
+    });
+}
+
+#[test]
+fn an_instance_without_an_object_is_reported_after_its_grace_and_left_alone() {
+    let (house, operator) = House::with_operator();
+    let cloud = Cloud::start(prompt());
+    let namespace = house.namespace();
+    let spec = json!({
+        "endpoint": cloud.url, "timeoutSeconds": 1, "pollIntervalSeconds": 5,
+        "orphans": { "minAgeSeconds": 60 },
+    });
+    house.configure_with(&namespace, spec);
+    house.create(&namespace, "web");
+    house.ready(&namespace, "web");
+    // Of this cluster, of an object that is not there. The stranger's VM is another cluster's.
+    let mut body = cloud.ours()[0].clone();
+    body["tags"]["vmoperator/uid"] = json!("nobody");
+    let orphan = cloud.make(&body)["id"].clone();
+    let id = orphan.as_str().expect("an id");
+    counts(house, &namespace, 1);
+    let events = format!("/apis/events.k8s.io/v1/namespaces/{namespace}/events");
+    let found = || {
+        let mut events = house.client.list(&events);
+        events.retain(|event| event["reason"] == "OrphansFound");
+        events
+    };
+    until("it is told", || !found().is_empty());
+    let told = &found()[0];
+    assert_eq!(told["regarding"]["kind"], "ProviderConfig");
+    assert_eq!(told["type"], "Warning");
+    assert!(
+        told["note"].as_str().expect("a note").contains(id),
+        "{told}"
+    );
+    let metrics = operator.metrics();
+    assert!(metrics.contains("vmoperator_orphans 1"), "{metrics}");
+    // Nothing is done to it, nor to the VM that has its object.
+    assert_eq!((cloud.ours().len(), cloud.calls("delete").0), (2, 0));
+    cloud.happen(id, "vanish");
+    counts(house, &namespace, 0);
+    assert_eq!(found().len(), 1, "told once");
+    checker::check(house, &cloud);
+}

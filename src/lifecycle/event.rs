@@ -181,7 +181,7 @@ pub fn of_metadata(object: &Object, plan: &Plan, foreign: bool) -> Option<Event>
             Reason::Orphaned,
             Deed::Release,
             &format!(
-                "{} may be left at the provider: let go of, as the annotation compute.example.com/force-orphan asks: {why}",
+                "{} may be left at the provider, and the object goes: {why}",
                 named(object)
             ),
         )),
