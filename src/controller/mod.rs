@@ -8,6 +8,7 @@ pub mod configs;
 pub mod events;
 pub mod knowledge;
 pub mod kube;
+mod losses;
 mod observe;
 mod patch;
 mod record;

@@ -9,7 +9,7 @@ use super::events::{Kind, Regarding};
 use super::observe::Sight;
 use super::{AFTER_CONFLICT, Clouds, Cluster, Pass, Reconciler, patch};
 use crate::api::VirtualMachineStatus;
-use crate::lifecycle::{Action, Event, Outcome, Plan, Report, Requeue, event};
+use crate::lifecycle::{Action, Event, Outcome, Plan, Report, Requeue, Tried, basic, event};
 use crate::runtime::clock::Clock;
 use crate::runtime::failpoint;
 
@@ -29,7 +29,7 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
         let id = shown.id.clone();
         let mut requeue = report.requeue;
         if let Some(status) = &report.status {
-            match self.write_status(sight, status).await {
+            match self.write_status(sight, plan, status).await {
                 Outcome::Outdated => requeue = Requeue::After(AFTER_CONFLICT),
                 Outcome::Unwritten => requeue = Requeue::Retry(None),
                 // An attempt that is not written down licenses nothing.
@@ -78,15 +78,22 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
     async fn write_status(
         &self,
         sight: &Sight<B::Cloud>,
+        plan: &Plan,
         status: &VirtualMachineStatus,
     ) -> Outcome {
         let Some(difference) = difference(&sight.view.status, status) else {
             return Outcome::Nothing;
         };
+        let clear = basic::is_clear(&sight.view.object, &sight.memory);
         let sent = self.time.now();
         let before = self.remember(sight, |memory| {
             let before = memory.own_write();
             memory.sending_write();
+            let claim = memory.claim_mut();
+            claim.telling(Tried::of(status));
+            if plan.action == Action::NoteAttempt {
+                claim.noting(clear);
+            }
             before
         });
         failpoint::reach("record");

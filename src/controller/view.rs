@@ -7,7 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use crate::api::virtual_machine::VirtualMachineStatus;
 use crate::api::{self, VirtualMachine, VirtualMachineSpec};
 use crate::domain::{ClusterId, Incarnation, InstanceId, InstanceSpec, ObjectKey, Uid};
-use crate::lifecycle::{IntentState, Object, Recorded, Wishes};
+use crate::lifecycle::{IntentState, Object, Recorded, Tried, Wishes};
 
 /// One version of the object: what decisions read, and what writes need.
 #[derive(Clone, Debug, PartialEq)]
@@ -75,6 +75,7 @@ impl View {
             finalizer: finalizers.iter().any(|f| f == api::FINALIZER),
             intent: IntentState::judge(annotation(api::CREATE_ANNOTATION), cluster, &uid),
             recorded: recorded(fragment),
+            tried: fragment.status.as_ref().map(Tried::of).unwrap_or_default(),
             spec: None,
             owned: None,
             provider_ref: fragment

@@ -42,8 +42,11 @@ reasons! {
     CreatePending,
     /// A create was sent and its result is unknown; it is found out before anything is sent again.
     CreateResultUnknown,
-    /// A create may have been sent by an earlier process; the provider is asked before anything is done.
+    /// A create may have been sent and nothing says what came of it: the provider is asked before anything is done; one
+    /// that cannot be asked waits for a person.
     CreateInDoubt,
+    /// The last create did not reach the provider, or was not sent: it made nothing.
+    CreateNotSent,
     /// The provider still works on an earlier create with the same key.
     CreateInProgress,
     /// More than one instance bears this object's tags; those that are not current are named in the message.
@@ -76,6 +79,8 @@ reasons! {
     PhaseUnknown,
     /// The instance vanished at the provider.
     Lost,
+    /// So many VMs of the ProviderConfig are missing at once that nothing is made anew before somebody confirms it.
+    MassLossSuspected,
     /// The instance bears no owner tags, so it cannot be proved to be this object's.
     OwnershipUnproven,
     /// The object was managed by an operator with another cluster id.
@@ -108,7 +113,9 @@ reasons! {
     CredentialsRejected,
     /// The endpoint is not one that this operator may talk to.
     EndpointNotAllowed,
-    /// The provider offers no idempotency keys or no list, so that a create cannot be repeated safely.
+    /// The endpoint leads to another host than the one at which the VMs were made, and nobody confirmed that.
+    EndpointChanged,
+    /// The provider offers no idempotency keys or no list: a create without an answer is not repeated by itself.
     SafeCreateUnsupported,
     /// The ProviderConfig is usable.
     Usable,

@@ -100,6 +100,27 @@ fn the_operator_has_these_rights_and_no_others() {
 }
 
 #[test]
+fn serving_metrics_securely_takes_these_rights_and_no_others() {
+    check(
+        "ClusterRole",
+        "vmoperator-metrics-auth-role",
+        &[
+            "create authentication.k8s.io/tokenreviews",
+            "create authorization.k8s.io/subjectaccessreviews",
+        ],
+    );
+    check(
+        "Role",
+        "vmoperator-metrics-ca-role",
+        &[
+            "create /configmaps",
+            "get /configmaps[vmoperator-metrics-ca]",
+            "update /configmaps[vmoperator-metrics-ca]",
+        ],
+    );
+}
+
+#[test]
 fn users_have_these_rights_and_never_status_or_finalizers() {
     let read = ["get", "list", "watch"];
     let write = ["create", "update", "patch", "delete", "deletecollection"];
@@ -184,7 +205,7 @@ fn no_role_has_a_wildcard_or_a_way_to_more_rights() {
             }
         }
     }
-    assert_eq!(roles, 6, "name the rights of a new role above");
+    assert_eq!(roles, 8, "name the rights of a new role above");
 }
 
 #[test]
@@ -193,7 +214,7 @@ fn roles_are_bound_to_the_operator_alone() {
         .into_iter()
         .chain(of_kind("RoleBinding"))
         .collect();
-    assert_eq!(bindings.len(), 2);
+    assert_eq!(bindings.len(), 4);
     for Manifest { file, object } in bindings {
         let subjects = object["subjects"].as_array().expect("subjects");
         assert_eq!(subjects.len(), 1, "{}", file.display());

@@ -7,14 +7,14 @@ use k8s_openapi::api::core::v1::Secret;
 use serde_json::json;
 
 use super::resolve::{Connect, check};
-use super::{ConfigBook, Orphans, is_protected, key_of, report};
+use super::{ConfigBook, Orphans, endpoint, is_protected, key_of, report};
 use crate::api::{self, ProviderConfig};
 use crate::controller::cluster::ClusterError;
 use crate::controller::events::{EventSink, Kind, Regarding};
 use crate::controller::kube::KubeCluster;
 use crate::controller::{AFTER_CONFLICT, patch};
 use crate::domain::{ErrorKind, ObjectKey, Uid};
-use crate::lifecycle::{Config, ConfigProblem, Event, Requeue};
+use crate::lifecycle::{Config, ConfigProblem, Event, Losses, Requeue};
 use crate::runtime::clock::Clock;
 
 /// What the ProviderConfigs' queue holds.
@@ -30,6 +30,8 @@ pub enum ConfigTarget {
 pub trait Wakes: Send + Sync + 'static {
     /// How many VirtualMachines refer to it, departed ones included; `None` before all are known.
     fn users(&self, key: &ObjectKey) -> Option<usize>;
+    /// How many of its VMs are missing at the provider.
+    fn losses(&self, key: &ObjectKey) -> Losses;
     /// Those of the uids that no VirtualMachine bears, present or departed; `None` before all are known.
     fn without_object(&self, uids: HashSet<Uid>) -> Option<HashSet<Uid>>;
     /// How many departed objects still need it.
@@ -105,14 +107,14 @@ impl<N: Connect> ConfigReconciler<N> {
         let secret = self.named_secret(key, &config).await?;
         let before = self.book.checked(key);
         let made_of = before.as_ref().map(|checked| checked.made_of.clone());
-        let result = check(
-            (&self.connect, self.cluster.identity()),
-            key,
-            &config,
-            secret.as_ref(),
-            before,
-        )
-        .await;
+        let in_use = self.wakes.users(key) != Some(0);
+        let result = match endpoint::moved(&config, in_use) {
+            Some(problem) => Err(problem),
+            None => {
+                let with = (&self.connect, self.cluster.identity());
+                check(with, key, &config, secret.as_ref(), before).await
+            }
+        };
         let shown = result
             .as_ref()
             .map(|c| c.config.clone())
@@ -129,9 +131,34 @@ impl<N: Connect> ConfigReconciler<N> {
         {
             self.wakes.wake(key);
         }
+        let losses = self.wakes.losses(key);
+        let shown = shown.map(|config| Config { losses, ..config });
         self.sweep(key, &config).await;
         self.record(&config, &shown).await?;
+        if losses.missing == 0 && losses.unlooked == 0 && self.wakes.users(key).is_some() {
+            self.all_are_there(key, &config).await?;
+        }
         Ok(again(&config, &shown))
+    }
+
+    /// No VM is missing: a confirmation of losses was for those that were, not for the next ones.
+    async fn all_are_there(
+        &self,
+        key: &ObjectKey,
+        config: &ProviderConfig,
+    ) -> Result<(), ClusterError> {
+        if let Some((inventory, _)) = self.book.followed(key) {
+            inventory.trust();
+        }
+        let annotations = config.metadata.annotations.as_ref();
+        if annotations.is_some_and(|all| all.contains_key(api::CONFIRM_LOSS_ANNOTATION)) {
+            // Past what the status write has changed.
+            if let Some(newest) = self.cluster.config(key).await? {
+                let without = json!({ "annotations": { api::CONFIRM_LOSS_ANNOTATION: null } });
+                self.cluster.patch_metadata(&newest, without).await?;
+            }
+        }
+        Ok(())
     }
 
     async fn is_unused(&self, key: &ObjectKey) -> Result<bool, ClusterError> {

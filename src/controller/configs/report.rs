@@ -2,11 +2,12 @@
 
 use jiff::Timestamp;
 
+use crate::api;
 use crate::api::condition::{self, ConditionStatus, ConditionType, Wanted};
 use crate::api::provider_config::{CapabilitiesStatus, ProviderConfigStatus};
 use crate::domain::{Capabilities, ErrorKind, InstanceId, Reason};
 use crate::lifecycle::event::{self, Deed};
-use crate::lifecycle::{Config, ConfigProblem, Event};
+use crate::lifecycle::{Config, ConfigProblem, Event, Losses};
 
 /// What a check came to, as the status should show it.
 pub(super) fn status(
@@ -77,15 +78,15 @@ fn usable(config: &Config) -> Vec<Wanted> {
         no(
             ConditionType::SafeCreate,
             Reason::SafeCreateUnsupported,
-            "the provider offers no idempotency keys that live long enough, or no list of VMs: a create cannot be repeated safely",
+            if config.allow_unsafe_create {
+                "the provider offers no idempotency keys that live long enough, or no list of VMs: a create without an answer is repeated, as spec.allowUnsafeCreate says, and may make a VM twice"
+            } else {
+                "the provider offers no idempotency keys that live long enough, or no list of VMs: a VM whose create gets no answer waits for a person, see its condition CreateInDoubt, or spec.allowUnsafeCreate"
+            },
         )
     };
     vec![
-        yes(
-            ConditionType::Ready,
-            Reason::Usable,
-            "the provider answers and accepts the API key",
-        ),
+        ready(config),
         yes(
             ConditionType::Reachable,
             Reason::Reachable,
@@ -98,6 +99,23 @@ fn usable(config: &Config) -> Vec<Wanted> {
         ),
         safe,
     ]
+}
+
+/// Usable, unless so many VMs are missing that what it shows is not believed.
+fn ready(config: &Config) -> Wanted {
+    if config.holds_losses() {
+        let Losses { missing, users, .. } = config.losses;
+        let message = format!(
+            "{missing} of {users} VMs are missing at the provider; none is made anew until they are back, or until the annotation {}: \"{missing}\" says that they are lost",
+            api::CONFIRM_LOSS_ANNOTATION
+        );
+        return no(ConditionType::Ready, Reason::MassLossSuspected, &message);
+    }
+    yes(
+        ConditionType::Ready,
+        Reason::Usable,
+        "the provider answers and accepts the API key",
+    )
 }
 
 fn unusable(problem: &ConfigProblem) -> Vec<Wanted> {

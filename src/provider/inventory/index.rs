@@ -68,6 +68,12 @@ impl Index {
         (alone && instance.belongs_to(owner)).then_some(instance)
     }
 
+    /// Whether the instance of this id is there and the owner's.
+    pub(super) fn has(&self, owner: &Owner, id: &InstanceId) -> bool {
+        let instance = self.instances.get(id);
+        instance.is_some_and(|instance| instance.belongs_to(owner))
+    }
+
     /// The uids that own instances.
     pub(super) fn owners(&self) -> HashSet<Uid> {
         self.of.keys().cloned().collect()
