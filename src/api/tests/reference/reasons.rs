@@ -41,8 +41,9 @@ pub(super) const ROWS: &[Row] = &[
     row(
         R::CreateInDoubt,
         "`Provisioned`, `Ready` Unknown; `Deleting` True",
-        WAIT,
+        "nothing; but where `Stalled` is True the provider cannot be asked: look there for a VM of this name, as the message says",
     ),
+    row(R::CreateNotSent, UNMADE, WAIT),
     row(R::CreateInProgress, UNMADE, WAIT),
     row(
         R::Duplicate,
@@ -98,6 +99,11 @@ pub(super) const ROWS: &[Row] = &[
         R::Lost,
         UNMADE,
         "nothing: once that is certain it is made anew",
+    ),
+    row(
+        R::MassLossSuspected,
+        "`Provisioned`, `Ready` False; ProviderConfig `Ready` False",
+        "look at the provider; if the VMs are gone, set the annotation `compute.example.com/confirm-loss: <count>` on the ProviderConfig",
     ),
     row(
         R::OwnershipUnproven,
@@ -172,9 +178,14 @@ pub(super) const ROWS: &[Row] = &[
         "correct the endpoint, or admit it with `--endpoint-allow` and `--allow-http`",
     ),
     row(
+        R::EndpointChanged,
+        PROVIDER,
+        "put the former endpoint back, or confirm the new host with the annotation `compute.example.com/confirm-endpoint: <host>`",
+    ),
+    row(
         R::SafeCreateUnsupported,
-        "`Provisioned`, `Ready` False; ProviderConfig `SafeCreate` False",
-        "use a provider with idempotency keys and a list of VMs",
+        "ProviderConfig `SafeCreate` False",
+        "use a provider with idempotency keys and a list of VMs; with this one, VMs may come to wait with `CreateInDoubt`",
     ),
     row(
         R::Usable,
