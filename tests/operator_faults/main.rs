@@ -15,6 +15,8 @@ mod answers;
 #[cfg(test)]
 mod doctored;
 #[cfg(test)]
+mod orphans;
+#[cfg(test)]
 mod refusals;
 #[cfg(test)]
 mod scene;
