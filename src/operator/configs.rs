@@ -15,7 +15,7 @@ use super::machines::{Machines, outcome};
 use super::{Parts, Task};
 use crate::api::{ANNOTATION_PREFIX, IN_USE_FINALIZER, ProviderConfig};
 use crate::controller::View;
-use crate::controller::configs::{ConfigBook, ConfigReconciler, ConfigTarget};
+use crate::controller::configs::{ConfigBook, ConfigReconciler, ConfigTarget, key_of};
 use crate::domain::ObjectKey;
 use crate::runtime::queue::WorkQueue;
 use crate::runtime::schedule::{Job, Lane, Options as Waits, Tenant};
@@ -61,6 +61,7 @@ impl Configs {
             parts.term.clone(),
             parts.provider.clone(),
             Arc::clone(&parts.clock),
+            check_again(Arc::clone(&parts.book), queue.clone()),
         );
         let reconciler = ConfigReconciler {
             cluster: parts.cluster.clone(),
@@ -138,6 +139,18 @@ impl Configs {
     }
 }
 
+/// Credentials were refused in the middle of work: they may have been replaced a moment ago, whether or not a watch says
+/// so.
+fn check_again(
+    book: Arc<ConfigBook<Cloud>>,
+    queue: WorkQueue<ConfigTarget>,
+) -> impl Fn(&ObjectKey) + Send + Sync + 'static {
+    move |key| {
+        book.doubted(key);
+        queue.cut_short(ConfigTarget::Config(key.clone()));
+    }
+}
+
 impl Reconcile<ConfigTarget> for Configs {
     fn span(&self, job: &Job<ConfigTarget>, pass: u64) -> Span {
         match &job.key {
@@ -208,13 +221,18 @@ fn is_marked(meta: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta) 
     finalizers.iter().any(|one| one == IN_USE_FINALIZER)
 }
 
-/// Metadata of Secrets: what one of them holds is read by the pass that needs it.
+/// Metadata of the Secrets that a ProviderConfig names or that bear our mark; all others are dropped as they arrive.
+/// What one of them holds is read by the pass that needs it.
 struct SecretListener(Configs);
 
 impl Listener<PartialObjectMeta<Secret>> for SecretListener {
     fn prune(&self, object: &mut PartialObjectMeta<Secret>) {
         object.metadata.annotations = None;
         object.metadata.labels = None;
+    }
+
+    fn keeps(&self, object: &PartialObjectMeta<Secret>) -> bool {
+        is_marked(&object.metadata) || self.0.book.names_secret(&key_of(&object.metadata))
     }
 
     fn fingerprint(&self, object: &PartialObjectMeta<Secret>) -> u64 {

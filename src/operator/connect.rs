@@ -27,19 +27,30 @@ pub(super) struct HttpConnect {
     metrics: Metrics,
     time: Arc<dyn Time>,
     limits: Mutex<HashMap<ObjectKey, (LimitKey, Arc<Limits>)>>,
+    refused: Refused,
 }
+
+/// Told which ProviderConfig's credentials were refused in the middle of work.
+type Refused = Arc<dyn Fn(&ObjectKey) + Send + Sync>;
 
 /// What limits depend on: with other numbers they are made anew.
 type LimitKey = (u32, u32, u32);
 
 impl HttpConnect {
-    pub(super) fn new(guard: Guard, term: Term, metrics: Metrics, clock: Arc<dyn Clock>) -> Self {
+    pub(super) fn new(
+        guard: Guard,
+        term: Term,
+        metrics: Metrics,
+        clock: Arc<dyn Clock>,
+        refused: impl Fn(&ObjectKey) + Send + Sync + 'static,
+    ) -> Self {
         Self {
             guard,
             term,
             metrics,
             time: Arc::new(Timers(move || clock.now())),
             limits: Mutex::default(),
+            refused: Arc::new(refused),
         }
     }
 
@@ -89,7 +100,9 @@ impl Connect for HttpConnect {
         let provider = HttpProvider::new(options).map_err(|error| unusable(&error))?;
         let measured = Measured::new(provider, self.metrics.clone(), Arc::clone(&self.time));
         let limits = self.limits(connection.key, spec);
-        Ok(Limited::new(measured, limits, self.term.clone()))
+        let (refused, key) = (Arc::clone(&self.refused), connection.key.clone());
+        let limited = Limited::new(measured, limits, self.term.clone());
+        Ok(limited.on_refusal(move || refused(&key)))
     }
 
     fn forget(&self, key: &ObjectKey) {

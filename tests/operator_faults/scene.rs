@@ -240,7 +240,7 @@ impl Scene {
     pub(crate) fn ends_counting(self, most: usize) {
         let Tenant { house, cloud, .. } = &self.tenant;
         // What the last pass found is written in a moment.
-        let findings = || Evidence::gather(house, cloud).settled();
+        let findings = || Evidence::glance(house, cloud).settled();
         until_or(
             "all is as it must be",
             || findings().is_empty(),

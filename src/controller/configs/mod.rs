@@ -28,6 +28,8 @@ struct Entry<P> {
     /// Whether the Secret carries our finalizer, or needs none.
     secret_protected: bool,
     checked: Option<Result<Checked<P>, ConfigProblem>>,
+    /// Its credentials were refused since: whoever refers to it waits for the next check, whatever it shows.
+    doubted: bool,
 }
 
 /// A ProviderConfig that was found usable.
@@ -87,6 +89,7 @@ impl<P: Provider> ConfigBook<P> {
                     stored: config,
                     secret_protected: false,
                     checked: None,
+                    doubted: false,
                 };
                 entries.insert(key, fresh);
             }
@@ -107,6 +110,13 @@ impl<P: Provider> ConfigBook<P> {
     #[must_use]
     pub fn has_listed(&self) -> bool {
         self.listed.load(Ordering::SeqCst)
+    }
+
+    /// Its credentials were refused in the middle of work.
+    pub fn doubted(&self, key: &ObjectKey) {
+        if let Some(entry) = self.lock().get_mut(key) {
+            entry.doubted = true;
+        }
     }
 
     /// Whether deletion of the ProviderConfig was asked for.
@@ -143,6 +153,16 @@ impl<P: Provider> ConfigBook<P> {
             .filter(|(key, _)| key.namespace == secret.namespace)
             .filter_map(|(key, entry)| Some((key.clone(), names(entry)?)))
             .collect()
+    }
+
+    /// Whether any ProviderConfig names this Secret.
+    #[must_use]
+    pub fn names_secret(&self, secret: &ObjectKey) -> bool {
+        self.lock().iter().any(|(key, entry)| {
+            let reference = entry.stored.spec.secret_ref.as_ref();
+            key.namespace == secret.namespace
+                && reference.is_some_and(|reference| reference.name == *secret.name)
+        })
     }
 
     /// The inventory of a usable ProviderConfig, and the provider that it is to follow.
@@ -183,7 +203,7 @@ impl<P: Provider> ConfigBook<P> {
             (Some(Ok(_)), Err(_)) | (Some(Err(_)), Ok(_)) | (None, Ok(_) | Err(_)) => false,
         };
         entry.checked = Some(result);
-        !same
+        std::mem::take(&mut entry.doubted) || !same
     }
 }
 
@@ -247,7 +267,8 @@ fn is_paused(config: &ProviderConfig) -> bool {
         .is_some_and(|value| value == "true")
 }
 
-pub(super) fn key_of(
+/// Namespace and name of an object.
+pub(crate) fn key_of(
     meta: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta,
 ) -> ObjectKey {
     ObjectKey::new(

@@ -9,6 +9,7 @@ use prometheus_client::metrics::MetricType::{Counter as Total, Gauge};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::registry::Registry;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -107,25 +108,34 @@ impl fmt::Debug for Watches {
 impl Collector for Watches {
     fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), fmt::Error> {
         let now = self.clock.now();
-        let watches = self
+        // A kind may be watched twice, for two ends: one series all the same, of the one that has been silent longest.
+        let mut watches: BTreeMap<String, (f64, f64)> = BTreeMap::new();
+        for status in self
             .list
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .clone();
-        let kind = |status: &Arc<WatchStatus>| vec![("kind", status.kind().to_owned())];
+            .iter()
+        {
+            let age = now.since(status.last_heard()).as_secs_f64();
+            let (oldest, lists) = watches.entry(status.kind().to_owned()).or_default();
+            *oldest = oldest.max(age);
+            *lists += status.lists() as f64;
+        }
+        let watches: Vec<_> = watches.into_iter().collect();
+        let kind = |kind: &str| vec![("kind", kind.to_owned())];
         let age = "Time since the API server last said anything about a kind";
         write(
             &mut encoder,
             ("vmoperator_watch_last_event_age_seconds", age, Gauge),
             &watches,
-            |status| (kind(status), now.since(status.last_heard()).as_secs_f64()),
+            |(name, (age, _))| (kind(name), *age),
         )?;
         let lists = "Complete lists of a kind";
         write(
             &mut encoder,
             ("vmoperator_watch_lists", lists, Total),
             &watches,
-            |status| (kind(status), status.lists() as f64),
+            |(name, (_, lists))| (kind(name), *lists),
         )
     }
 }
