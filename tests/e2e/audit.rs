@@ -80,6 +80,15 @@ pub(crate) fn writes(house: &House, namespace: &str) -> Vec<String> {
         .collect()
 }
 
+/// The operator's writes of events in a namespace that were accepted, one word each: `create events`, `patch events`.
+pub(crate) fn events(house: &House, namespace: &str) -> Vec<String> {
+    let all = requests(house).into_iter();
+    all.filter(|request| request.user == OPERATOR && request.resource == "events")
+        .filter(|request| request.namespace == namespace && request.code < 300)
+        .map(|request| format!("{} {}", request.verb, request.resource))
+        .collect()
+}
+
 impl Request {
     pub(crate) fn is_write(&self) -> bool {
         !["get", "list", "watch"].contains(&self.verb.as_str())
@@ -112,7 +121,12 @@ fn right(verb: &str, resource: &str, group: &str) -> String {
 fn granted() -> BTreeSet<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("config/rbac");
     let mut rights = BTreeSet::new();
-    for file in ["manager-role.yaml", "leader-election-role.yaml"] {
+    let files = [
+        "manager-role.yaml",
+        "leader-election-role.yaml",
+        "metrics-auth-role.yaml",
+    ];
+    for file in files {
         let text = fs::read_to_string(folder.join(file)).expect("the role can be read");
         for document in text.split("\n---\n") {
             let value: Value = serde_saphyr::from_str(document).expect("the role is YAML");

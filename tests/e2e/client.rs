@@ -27,6 +27,20 @@ pub(crate) fn wait_for<T>(future: impl Future<Output = T>) -> T {
     RUNTIME.block_on(future)
 }
 
+/// Runs a future beside the test, until its handle is dropped or aborted.
+pub(crate) fn spawn(future: impl Future<Output = ()> + Send + 'static) -> AbortOnDrop {
+    AbortOnDrop(RUNTIME.spawn(future))
+}
+
+/// A task that ends with its handle.
+pub(crate) struct AbortOnDrop(tokio::task::JoinHandle<()>);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
 /// Path of our VirtualMachines and ProviderConfigs.
 pub(crate) const GROUP: &str = "/apis/compute.example.com/v1";
 
