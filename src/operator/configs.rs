@@ -133,10 +133,12 @@ impl Configs {
             };
             let configs = self.watch::<ProviderConfig, _>(parts, scope, listener);
             scope.awaits(ready, "providerconfigs", configs.status());
-            let secrets = SecretListener(self.clone());
-            let secrets = self.watch::<PartialObjectMeta<Secret>, _>(parts, scope, secrets);
             tasks.push(Box::pin(configs.run()));
-            tasks.push(Box::pin(secrets.run()));
+            if parts.settings.watch_secrets {
+                let secrets = SecretListener(self.clone());
+                let secrets = self.watch::<PartialObjectMeta<Secret>, _>(parts, scope, secrets);
+                tasks.push(Box::pin(secrets.run()));
+            }
         }
         tasks
     }

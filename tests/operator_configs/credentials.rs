@@ -106,11 +106,10 @@ fn everything(
         ["get", "pcfg", "json"],
     ] {
         let output = Command::new(env!("CARGO_BIN_EXE_vmctl"))
+            .args(&args[..2])
+            .args(["-o", args[2], "--context", "vmctl", "-n", namespace])
             .arg("--kubeconfig")
             .arg(&house.plane.kubeconfig)
-            .args(["--context", "vmctl", "-n", namespace])
-            .args(&args[..2])
-            .args(["-o", args[2]])
             .output()
             .expect("vmctl can be run");
         assert!(output.status.success(), "{output:?}");

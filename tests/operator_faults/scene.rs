@@ -32,7 +32,8 @@ pub(crate) const OLD: [&str; 2] = ["old-0", "old-1"];
 pub(crate) const NEW: [&str; 3] = ["new-0", "new-1", "new-2"];
 
 impl Tenant {
-    fn new(options: Options) -> Self {
+    /// One whose ProviderConfig is usable.
+    pub(crate) fn new(options: Options) -> Self {
         let (house, _operator) = House::with_operator();
         let cloud = Cloud::start(options);
         let namespace = house.namespace();
