@@ -189,6 +189,22 @@ impl Cloud {
         );
     }
 
+    /// A VM is not what was ordered any more.
+    pub(crate) fn drift(&self, id: &str, what: Value) {
+        let url = format!("{}/vms/{id}/drift", self.admin);
+        call(reqwest::Method::POST, &url, Some(&what));
+    }
+
+    /// Moves the cloud's clock forward.
+    pub(crate) fn step(&self, milliseconds: u64) {
+        let step = json!({ "stepMilliseconds": milliseconds });
+        call(
+            reqwest::Method::POST,
+            &format!("{}/time", self.admin),
+            Some(&step),
+        );
+    }
+
     /// How often each fault rule hit so far.
     pub(crate) fn hits(&self) -> Vec<u64> {
         let url = format!("{}/faults", self.admin);

@@ -90,9 +90,11 @@ const _: fn() = || {
         checker::Evidence::unharmed,
     );
     let _ = (Cloud::hits, Cloud::revoke, Cloud::admit, Cloud::keys);
-    let _ = Cloud::make_as;
+    let _ = (Cloud::make_as, checker::Evidence::glance);
     let _ = (Cloud::reuse, House::apply_all, House::cluster);
     let _ = (Operator::text, Operator::pid, Operator::debug_state);
     let _ = |request: &audit::Request| (request.agent.len(), request.query.len());
-    let _ = client::Client::text;
+    let _ = (client::Client::text, client::Client::create);
+    let _ = (client::Client::create_all, client::Client::delete);
+    let _ = (Cloud::drift, Cloud::step);
 };
