@@ -3,6 +3,7 @@
 mod args;
 mod clock;
 mod cluster;
+mod dash;
 mod env;
 mod files;
 mod hint;
@@ -18,6 +19,7 @@ use clap::Parser;
 use crate::args::{Args, Command};
 use crate::env::{down, status, up};
 use crate::hint::{Exit, Failure};
+use crate::output::Color;
 use crate::runtime::embedded::{child, foreground, supervisor};
 use crate::verbs::{create, delete, get, kubectl, mock, version, wait};
 
@@ -87,13 +89,13 @@ fn run(args: Args) -> Result<(), Failure> {
                 format!("cannot start the runtime: {error}"),
             )
         })?;
-    let outcome = runtime.block_on(dispatch(args.command));
+    let outcome = runtime.block_on(dispatch(args.command, args.color));
     // A read of stdin that never ends must not keep us.
     runtime.shutdown_background();
     outcome
 }
 
-async fn dispatch(command: Command) -> Result<(), Failure> {
+async fn dispatch(command: Command, color: Color) -> Result<(), Failure> {
     match command {
         Command::Up(args) => up::run(*args).await,
         Command::Down(args) => down::run(args).await,
@@ -102,6 +104,7 @@ async fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Get(args) => get::run(args).await,
         Command::Delete(args) => delete::run(args).await,
         Command::Wait(args) => wait::run(args).await,
+        Command::Dash(args) => dash::run(*args, color).await,
         Command::Kubectl(args) => kubectl::run(args),
         Command::Mock(args) => mock::run(*args).await,
         Command::Version(args) => version::run(&args),

@@ -9,6 +9,7 @@ pub(crate) mod object;
 pub(crate) mod print;
 pub(crate) mod table;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -55,8 +56,12 @@ pub(crate) struct Cluster {
     pub(crate) server: String,
     /// Whether it is an environment that `vmctl up` made.
     pub(crate) ours: bool,
+    /// That environment.
+    pub(crate) environment: Option<Environment>,
     /// Whether the command line named the context.
     pub(crate) context_named: bool,
+    /// Program and first arguments of kubectl for this cluster.
+    pub(crate) kubectl_words: Vec<OsString>,
     flags: String,
     kubectl: String,
 }
@@ -89,7 +94,18 @@ impl ClusterArgs {
             format!(" --env {name}")
         };
         let kubectl = format!("vmctl kubectl{flags}");
-        self.cluster(config, format!("environment {name}"), flags, kubectl, true)
+        let mut cluster = self.cluster(config, format!("environment {name}"), flags, kubectl)?;
+        let ourselves = std::env::current_exe().unwrap_or_else(|_| "vmctl".into());
+        cluster.kubectl_words = vec![ourselves.into(), "kubectl".into(), "--env".into()];
+        cluster.kubectl_words.push(name.as_str().into());
+        cluster.ours = true;
+        cluster.environment = Some(environment);
+        Ok(cluster)
+    }
+
+    /// The namespace that the command line names.
+    pub(crate) fn namespace(&self) -> Option<&str> {
+        self.namespace.as_deref()
     }
 
     fn environment_name(&self) -> Result<Name, Failure> {
@@ -135,14 +151,20 @@ impl ClusterArgs {
             flags.push_str(&format!(" --context {context}"));
         }
         let label = format!("context {}", self.context.as_ref().unwrap_or(&current));
-        let ours = is_ours(&config).await;
-        self.cluster(
-            config,
-            label,
-            flags.clone(),
-            format!("kubectl{flags}"),
-            ours,
-        )
+        let environment = own_environment(&config).await;
+        let mut cluster = self.cluster(config, label, flags.clone(), format!("kubectl{flags}"))?;
+        cluster.kubectl_words = vec!["kubectl".into()];
+        if let Some(path) = &self.kubeconfig {
+            cluster.kubectl_words.push("--kubeconfig".into());
+            cluster.kubectl_words.push(path.into());
+        }
+        if let Some(context) = &self.context {
+            cluster.kubectl_words.push("--context".into());
+            cluster.kubectl_words.push(context.into());
+        }
+        cluster.ours = environment.is_some();
+        cluster.environment = environment;
+        Ok(cluster)
     }
 
     fn cluster(
@@ -151,7 +173,6 @@ impl ClusterArgs {
         label: String,
         mut flags: String,
         mut kubectl: String,
-        ours: bool,
     ) -> Result<Cluster, Failure> {
         let home = config.default_namespace.clone();
         let namespace = checked(self.namespace.as_deref().unwrap_or(&home))?.to_owned();
@@ -170,8 +191,10 @@ impl ClusterArgs {
             namespace,
             label,
             server,
-            ours,
+            ours: false,
+            environment: None,
             context_named: self.context.is_some(),
+            kubectl_words: Vec::new(),
             flags,
             kubectl,
         })
@@ -188,7 +211,9 @@ impl Cluster {
             label: "environment test".to_owned(),
             server: "https://test".to_owned(),
             ours: true,
+            environment: None,
             context_named: false,
+            kubectl_words: vec!["kubectl".into()],
             flags: " --env test".to_owned(),
             kubectl: "vmctl kubectl --env test".to_owned(),
         }
@@ -214,11 +239,10 @@ fn checked(namespace: &str) -> Result<&str, Failure> {
         .fix("a name has a to z, 0 to 9, '-' and '.': give another one with -n"))
 }
 
-/// Every environment has an authority of its own, so that the same authority means the same environment.
-async fn is_ours(config: &Config) -> bool {
-    if config.root_cert.is_none() {
-        return false;
-    }
+/// The environment that a configuration leads to. Every one has an authority of its own, so that the same authority
+/// means the same environment.
+async fn own_environment(config: &Config) -> Option<Environment> {
+    config.root_cert.as_ref()?;
     for name in Environment::all().unwrap_or_default() {
         let Ok(environment) = Environment::at(&name) else {
             continue;
@@ -227,8 +251,8 @@ async fn is_ours(config: &Config) -> bool {
             && own.root_cert == config.root_cert
             && own.cluster_url == config.cluster_url
         {
-            return true;
+            return Some(environment);
         }
     }
-    false
+    None
 }

@@ -4,7 +4,7 @@ mod advice;
 mod confirm;
 pub(crate) mod create;
 pub(crate) mod delete;
-mod duration;
+pub(crate) mod duration;
 pub(crate) mod get;
 mod interrupt;
 pub(crate) mod kubectl;
