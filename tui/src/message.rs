@@ -405,9 +405,11 @@ impl Machine {
     pub fn trouble(&self) -> &str {
         let operation = self.operation.as_ref().map(|one| one.reason.as_str());
         let ready = self.condition("Ready").filter(|one| one.status != "True");
-        operation
+        let reason = operation
             .filter(|reason| !reason.is_empty())
-            .or_else(|| ready.map(|one| one.reason.as_str()))
-            .unwrap_or_default()
+            .or_else(|| ready.map(|one| one.reason.as_str()));
+        // The phase says it already.
+        let news = reason.filter(|reason| *reason != self.shown_phase());
+        news.unwrap_or_default()
     }
 }

@@ -163,8 +163,9 @@ fn note(model: &Model, pane: Pane) -> String {
             }
         }
         Pane::Queue => match world.leading() {
-            Some((name, _)) if world.replicas().1 > 1 => format!("of {name}"),
-            Some(_) | None => String::new(),
+            Some((name, _)) if world.replicas().1 > 1 => format!("ready, of {name}"),
+            Some(_) => "ready over time".to_owned(),
+            None => String::new(),
         },
         Pane::Provider => "the last minute".to_owned(),
         Pane::Events => feed::scope(model),

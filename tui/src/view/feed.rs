@@ -122,7 +122,10 @@ fn nothing(
     match lacking {
         Some(_) => why(canvas, area, what, lacking.as_deref()),
         None => {
-            let text = format!("no {what} {}", scope(model));
+            let text = match selected(model) {
+                Some((_, key)) => format!("no {what} of {key}; a shows those of everything"),
+                None => format!("no {what} yet"),
+            };
             canvas.line(area, 0).skip(2).put(&text, Role::Dim);
         }
     }

@@ -81,7 +81,7 @@ fn panes(model: &Model, body: Rect, roomy: bool) -> Vec<(Pane, Rect)> {
 fn wide(model: &Model, body: Rect) -> Vec<(Pane, Rect)> {
     let below = (body.height / 4).clamp(7, 14);
     let (above, below) = split_rows(body, body.height - below);
-    let right = (body.width * 2 / 5).clamp(48, 76);
+    let right = (body.width * 9 / 20).clamp(50, 90);
     let (left, right) = split_columns(above, body.width - right);
     let queue = (right.height / 2).clamp(9, 14).min(right.height);
     let (queue, provider) = split_rows(right, queue);

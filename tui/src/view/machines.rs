@@ -92,14 +92,17 @@ fn chosen(model: &Model, width: u16, narrow: bool) -> Vec<(Column, u16)> {
         let longest = page.map(|machine| columns(of(machine))).max();
         longest.unwrap_or(0).clamp(least, most)
     };
+    // While nothing is in back-off, their place is better used.
+    let tried = model.rows.iter().any(|one| one.operation.is_some());
+    let tried = if tried { 3 } else { 9 };
     let widths = [
         (Column::Name, longest(|one| &one.name, 9, 32), 0),
         (Column::Phase, 14, 0),
         (Column::Ready, 5, if narrow { 9 } else { 1 }),
         (Column::Age, 5, if narrow { 0 } else { 1 }),
         (Column::Trouble, longest(Machine::trouble, 4, 22), 2),
-        (Column::Tries, 5, 3),
-        (Column::Next, 5, 3),
+        (Column::Tries, 5, tried),
+        (Column::Next, 5, tried),
         (
             Column::Namespace,
             longest(|one| &one.namespace, 9, 20),

@@ -211,8 +211,7 @@ fn every_view_fits_every_size() {
     with(&[Key::Char(' '), Key::Char(' '), Key::Ctrl('d')], "");
     with(&[Key::Char('f')], "");
     let sizes = [
-        0, 1, 2, 3, 5, 9, 10, 11, 12, 13, 20, 23, 24, 29, 30, 31, 39, 40, 41, 59, 60, 61, 70, 80,
-        109, 110, 120, 220,
+        0, 1, 2, 3, 9, 10, 11, 13, 24, 29, 30, 31, 39, 40, 59, 60, 70, 109, 110, 220,
     ];
     for model in &mut models {
         for width in sizes {
@@ -320,7 +319,7 @@ fn any_message() -> impl Strategy<Value = Message> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig::with_cases(100))]
 
     /// Lists shrink while dialogs are open, times jump, anything is typed: it is drawn, and the table keeps its order.
     #[test]
