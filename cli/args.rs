@@ -6,7 +6,10 @@ use crate::dash;
 use crate::env::{down, status, up};
 use crate::output::Color;
 use crate::runtime::embedded::{foreground, supervisor};
-use crate::verbs::{create, delete, get, kubectl, mock, version, wait};
+use crate::verbs::{
+    apply, completion, create, delete, describe, edit, events, explain, get, install, kubectl, man,
+    mock, top, uninstall, version, wait,
+};
 
 /// Virtual machines on Kubernetes: environments to develop in, and the verbs to work with them
 #[derive(Debug, Parser)]
@@ -32,20 +35,40 @@ pub(crate) enum Command {
     Down(down::Args),
     /// Say what of an environment runs
     Status(status::Args),
+    /// Put the operator into a cluster made by hand
+    Install(install::Args),
+    /// Take the operator out of a cluster made by hand, its VirtualMachines first
+    Uninstall(uninstall::Args),
     /// Make a VirtualMachine and wait until it is Ready
     Create(Box<create::Args>),
     /// Show VirtualMachines or ProviderConfigs
     Get(get::Args),
+    /// Tell everything about an object: what belongs to it, how it came to be so, what comes next
+    Describe(describe::Args),
+    /// Make objects as manifests say
+    Apply(apply::Args),
+    /// Change an object in your editor
+    Edit(edit::Args),
     /// Delete VirtualMachines and wait until they are gone
     Delete(delete::Args),
     /// Wait for a condition, a phase, or a deletion
     Wait(wait::Args),
     /// Show machines, queue and provider, live
     Dash(Box<dash::Args>),
+    /// Show what was told about objects
+    Events(events::Args),
+    /// Show what VirtualMachines ask for, or how busy the operator is
+    Top(Box<top::Args>),
+    /// Explain kinds and their fields
+    Explain(explain::Args),
     /// Run kubectl in an environment
     Kubectl(kubectl::Args),
     /// Run the mock provider alone
     Mock(Box<mock::Args>),
+    /// Write the completion script of a shell
+    Completion(completion::Args),
+    /// Print manual pages
+    Man(man::Args),
     /// Print versions
     Version(version::Args),
     /// Run a control plane in the foreground, for tests

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 use vm_tui::{
-    Condition, Config, Event, Lease, LogLine, Machine, Operation, QueueLine, ReplicaState, Stamp,
+    Condition, Config, Event, Lease, LogLine, Machine, Operation, Outlet, QueueLine, ReplicaState,
+    Stamp,
 };
 
 use crate::output::clean;
@@ -124,6 +125,7 @@ pub(super) fn state(answer: &Value, at: Stamp) -> ReplicaState {
     ReplicaState {
         identity: word(&leader["identity"]),
         leading: leader["leading"].as_bool().unwrap_or_default(),
+        outlets: list(&answer["breakers"]).take(LINES).map(outlet).collect(),
         lines,
         at,
     }
@@ -202,6 +204,17 @@ fn queue_line(value: &Value) -> QueueLine {
         state: word(&value["state"]),
         seconds: value["seconds"].as_f64().unwrap_or_default(),
         failures: number(&value["failures"]),
+    }
+}
+
+fn outlet(value: &Value) -> Outlet {
+    Outlet {
+        config: word(&value["providerConfig"]),
+        breaker: word(&value["state"]),
+        held_back: value["heldBackSeconds"].as_f64(),
+        paused: value["pausedSeconds"].as_f64().unwrap_or_default(),
+        in_flight: number(&value["inFlight"]),
+        most: number(&value["maxInFlight"]),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kube::api::{DynamicObject, Patch, PatchParams};
+use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams};
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::{Api, Client, ResourceExt};
 use serde_json::Value;
@@ -124,6 +124,27 @@ pub(crate) async fn read(
             .map_or("object", |types| types.kind.as_str())
     );
     call("get", &label, api(client, object)?.get_opt(&name)).await
+}
+
+/// Deletes an object and what it owns. False when it was not there.
+///
+/// # Errors
+/// The API server refuses or cannot be reached.
+pub(crate) async fn remove(client: &Client, object: &DynamicObject) -> Result<bool, Error> {
+    let name = object.name_any();
+    let kind = object.types.as_ref().map_or("object", |types| &types.kind);
+    let label = format!("{kind} {name}");
+    let api = api(client, object)?;
+    let params = DeleteParams::foreground();
+    match call("delete", &label, api.delete(&name, &params)).await {
+        Ok(_) => Ok(true),
+        Err(Error::Call { source, .. }) if is_absent(&source) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn is_absent(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == 404)
 }
 
 /// The interface for an object by what it says about itself.

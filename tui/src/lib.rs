@@ -26,7 +26,7 @@ pub use age::Stamp;
 pub use keys::Key;
 pub use message::{
     Condition, Config, Context, Done, Event, Health, Lease, LogLine, Machine, Message, Operation,
-    QueueLine, ReplicaState, Source, Target, What,
+    Outlet, QueueLine, ReplicaState, Source, Target, What,
 };
 pub use model::{Effect, Model, Options, Pane};
 pub use record::{Line, Replay, read_line, write_line};

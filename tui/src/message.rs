@@ -227,8 +227,28 @@ pub struct ReplicaState {
     pub leading: bool,
     /// The most telling lines of its queue: what runs, what is ready, what failed. A bounded number.
     pub lines: Vec<QueueLine>,
+    /// Its calls to each provider.
+    pub outlets: Vec<Outlet>,
     /// When it said so.
     pub at: Stamp,
+}
+
+/// How the calls of a replica to one provider are held back.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Outlet {
+    /// `namespace/name` of the ProviderConfig.
+    pub config: String,
+    /// `closed`, `open` or `probing`.
+    pub breaker: String,
+    /// For how long calls are held back after failures, in seconds.
+    pub held_back: Option<f64>,
+    /// For how long they wait because the provider asked for it, in seconds.
+    pub paused: f64,
+    /// Calls under way.
+    pub in_flight: u32,
+    /// How many there may be.
+    pub most: u32,
 }
 
 /// An object in the queue of a replica.

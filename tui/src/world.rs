@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use crate::age::Stamp;
 use crate::message::{
-    Config, Context, Event, Health, Lease, LogLine, Machine, Message, QueueLine, ReplicaState,
-    Source,
+    Config, Context, Event, Health, Lease, LogLine, Machine, Message, Outlet, QueueLine,
+    ReplicaState, Source,
 };
 use crate::numbers::{Levels, Numbers};
 
@@ -215,6 +215,14 @@ impl World {
         let state = leading.max_by_key(|state| state.at)?;
         let line = state.lines.iter().find(|line| line.key == key)?;
         Some((line, state.at))
+    }
+
+    /// How the leader's calls to a provider are held back; by `namespace/name` of the ProviderConfig.
+    #[must_use]
+    pub fn outlet(&self, config: &str) -> Option<&Outlet> {
+        let leading = self.states.values().filter(|state| state.leading);
+        let state = leading.max_by_key(|state| state.at)?;
+        state.outlets.iter().find(|outlet| outlet.config == config)
     }
 
     /// Why there are no numbers; `None` while there are.

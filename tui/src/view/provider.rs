@@ -9,6 +9,7 @@ use super::queue::trend;
 use super::theme::Role;
 use super::why;
 use crate::age::{count, rate, span};
+use crate::message::Outlet;
 use crate::model::Model;
 use crate::numbers::{Calls, Counter, Estimate, Levels, Numbers, Series};
 use crate::world::World;
@@ -71,7 +72,23 @@ fn configs(canvas: &mut Canvas<'_>, area: Rect, world: &World) {
         if config.ready != "True" && !config.reason.is_empty() {
             line.put(&config.reason, role).skip(1);
         }
+        let key = format!("{}/{}", config.namespace, config.name);
+        if let Some(text) = world.outlet(&key).and_then(held) {
+            line.put(&text, Role::Warn).skip(1);
+        }
         line.skip(1);
+    }
+}
+
+/// Why calls to a provider wait, if they do.
+fn held(outlet: &Outlet) -> Option<String> {
+    match (outlet.breaker.as_str(), outlet.held_back) {
+        ("closed" | "", _) if outlet.paused > 0.0 => {
+            Some(format!("asks to wait {}", span(outlet.paused)))
+        }
+        ("closed" | "", _) => None,
+        (state, Some(seconds)) => Some(format!("breaker {state}, {}", span(seconds))),
+        (state, None) => Some(format!("breaker {state}")),
     }
 }
 
