@@ -5,7 +5,10 @@ use clap::{Parser, Subcommand};
 use crate::env::{down, status, up};
 use crate::output::Color;
 use crate::runtime::embedded::{foreground, supervisor};
-use crate::verbs::{create, delete, get, install, kubectl, mock, uninstall, version, wait};
+use crate::verbs::{
+    apply, completion, create, delete, describe, edit, events, explain, get, install, kubectl, man,
+    mock, top, uninstall, version, wait,
+};
 
 /// Virtual machines on Kubernetes: environments to develop in, and the verbs to work with them
 #[derive(Debug, Parser)]
@@ -39,14 +42,30 @@ pub(crate) enum Command {
     Create(Box<create::Args>),
     /// Show VirtualMachines or ProviderConfigs
     Get(get::Args),
+    /// Tell everything about an object: what belongs to it, how it came to be so, what comes next
+    Describe(describe::Args),
+    /// Make objects as manifests say
+    Apply(apply::Args),
+    /// Change an object in your editor
+    Edit(edit::Args),
     /// Delete VirtualMachines and wait until they are gone
     Delete(delete::Args),
     /// Wait for a condition, a phase, or a deletion
     Wait(wait::Args),
+    /// Show what was told about objects
+    Events(events::Args),
+    /// Show what VirtualMachines ask for, or how busy the operator is
+    Top(Box<top::Args>),
+    /// Explain kinds and their fields
+    Explain(explain::Args),
     /// Run kubectl in an environment
     Kubectl(kubectl::Args),
     /// Run the mock provider alone
     Mock(Box<mock::Args>),
+    /// Write the completion script of a shell
+    Completion(completion::Args),
+    /// Print manual pages
+    Man(man::Args),
     /// Print versions
     Version(version::Args),
     /// Run a control plane in the foreground, for tests

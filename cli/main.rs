@@ -19,7 +19,10 @@ use crate::args::{Args, Command};
 use crate::env::{down, status, up};
 use crate::hint::{Exit, Failure};
 use crate::runtime::embedded::{child, foreground, supervisor};
-use crate::verbs::{create, delete, get, install, kubectl, mock, uninstall, version, wait};
+use crate::verbs::{
+    apply, completion, create, delete, describe, edit, events, explain, get, install, kubectl, man,
+    mock, top, uninstall, version, wait,
+};
 
 fn main() -> ExitCode {
     // A child in its first life: nothing may come before this, it has no time and needs no runtime.
@@ -38,6 +41,9 @@ fn main() -> ExitCode {
         .is_some_and(|word| word == operator::SUBCOMMAND)
     {
         return operator::main(words);
+    }
+    if completion::answered() {
+        return ExitCode::SUCCESS;
     }
     let args = match Args::try_parse() {
         Ok(args) => args,
@@ -102,10 +108,18 @@ async fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Uninstall(args) => uninstall::run(args).await,
         Command::Create(args) => create::run(*args).await,
         Command::Get(args) => get::run(args).await,
+        Command::Describe(args) => describe::run(args).await,
+        Command::Apply(args) => apply::run(args).await,
+        Command::Edit(args) => edit::run(args).await,
         Command::Delete(args) => delete::run(args).await,
         Command::Wait(args) => wait::run(args).await,
+        Command::Events(args) => events::run(args).await,
+        Command::Top(args) => top::run(*args).await,
+        Command::Explain(args) => explain::run(&args),
         Command::Kubectl(args) => kubectl::run(args),
         Command::Mock(args) => mock::run(*args).await,
+        Command::Completion(args) => completion::run(&args),
+        Command::Man(args) => man::run(&args),
         Command::Version(args) => version::run(&args),
         Command::Supervise(args) => supervisor::run(args).await,
         Command::ControlPlane(args) => foreground::run(*args).await,

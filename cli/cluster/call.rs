@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use futures::AsyncBufReadExt;
 use futures::stream::{BoxStream, StreamExt};
-use kube::api::{DeleteParams, GetParams, ListParams, PostParams, Preconditions, WatchParams};
+use kube::api::{
+    DeleteParams, GetParams, ListParams, Patch, PatchParams, PostParams, Preconditions, WatchParams,
+};
 use kube::core::Request;
 use serde_json::Value;
 
@@ -18,7 +20,7 @@ pub(crate) use error::Error;
 /// A call that takes longer has failed.
 const CALL: Duration = Duration::from_secs(15);
 /// Who owns the fields that we write.
-const MANAGER: &str = "vmctl";
+pub(crate) const MANAGER: &str = "vmctl";
 /// Objects per page of a list, as kubectl has it.
 const PAGE: u32 = 500;
 /// What we ask for to get columns; a server that cannot make them answers with objects.
@@ -38,6 +40,8 @@ pub(crate) enum Form {
 pub(crate) struct Filter {
     /// A label selector.
     pub(crate) labels: Option<String>,
+    /// A field selector.
+    pub(crate) fields: Option<String>,
     /// The one object of that name.
     pub(crate) name: Option<String>,
 }
@@ -90,6 +94,9 @@ impl Collection {
         if let Some(labels) = &filter.labels {
             what = format!("{what} with labels {labels:?}");
         }
+        if let Some(fields) = &filter.fields {
+            what = format!("{what} with fields {fields:?}");
+        }
         let mut params = ListParams {
             label_selector: filter.labels.clone(),
             field_selector: filter.field(),
@@ -127,6 +134,25 @@ impl Collection {
         let request = self
             .request()
             .create(&params, object.to_string().into_bytes());
+        self.send(what, request, Form::Objects).await
+    }
+
+    /// Changes an object by a JSON merge patch.
+    ///
+    /// # Errors
+    /// It is not there, or the change is refused.
+    pub(crate) async fn merge(
+        &self,
+        name: &str,
+        patch: &Value,
+        manager: &str,
+    ) -> Result<Value, Error> {
+        let what = format!("change {} {name}", self.kind.kind());
+        let params = PatchParams {
+            field_manager: Some(manager.to_owned()),
+            ..PatchParams::default()
+        };
+        let request = self.request().patch(name, &params, &Patch::Merge(patch));
         self.send(what, request, Form::Objects).await
     }
 
@@ -189,14 +215,32 @@ impl Collection {
 
 impl Filter {
     fn field(&self) -> Option<String> {
-        self.name
-            .as_ref()
-            .map(|name| format!("metadata.name={name}"))
+        let name = self.name.as_ref();
+        let name = name.map(|name| format!("metadata.name={name}"));
+        match (name, &self.fields) {
+            (Some(name), Some(fields)) => Some(format!("{name},{fields}")),
+            (name, fields) => name.or_else(|| fields.clone()),
+        }
+    }
+}
+
+impl Cluster {
+    /// Sends a request for an object of any kind.
+    ///
+    /// # Errors
+    /// It is refused, or the API server does not answer.
+    pub(crate) async fn send<E: std::error::Error>(
+        &self,
+        what: String,
+        request: Result<Sent, E>,
+    ) -> Result<Value, Error> {
+        let request = prepared(&what, request, Form::Objects)?;
+        limited(what, self.client.request::<Value>(request)).await
     }
 }
 
 /// A request as the client library has it.
-type Sent = axum::http::Request<Vec<u8>>;
+pub(crate) type Sent = axum::http::Request<Vec<u8>>;
 
 fn prepared<E: std::error::Error>(
     what: &str,
@@ -215,7 +259,14 @@ fn prepared<E: std::error::Error>(
     Ok(request)
 }
 
-async fn limited<T>(what: String, call: impl Future<Output = kube::Result<T>>) -> Result<T, Error> {
+/// Waits for a call no longer than [`CALL`].
+///
+/// # Errors
+/// The call fails, or the time is over.
+pub(crate) async fn limited<T>(
+    what: String,
+    call: impl Future<Output = kube::Result<T>>,
+) -> Result<T, Error> {
     match tokio::time::timeout(CALL, call).await {
         Ok(Ok(answer)) => Ok(answer),
         Ok(Err(kube::Error::Api(status))) => Err(Error::Refused { what, status }),

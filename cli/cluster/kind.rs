@@ -13,17 +13,20 @@ pub(crate) enum Kind {
     VirtualMachine,
     /// `ProviderConfig`.
     ProviderConfig,
+    /// `Event`, which is not of our group.
+    Event,
 }
 
 impl Kind {
     /// Every kind.
-    const ALL: [Self; 2] = [Self::VirtualMachine, Self::ProviderConfig];
+    const ALL: [Self; 3] = [Self::VirtualMachine, Self::ProviderConfig, Self::Event];
 
     /// The name of the kind.
     pub(crate) fn kind(self) -> &'static str {
         match self {
             Self::VirtualMachine => "VirtualMachine",
             Self::ProviderConfig => "ProviderConfig",
+            Self::Event => "Event",
         }
     }
 
@@ -32,6 +35,7 @@ impl Kind {
         match self {
             Self::VirtualMachine => "virtualmachines",
             Self::ProviderConfig => "providerconfigs",
+            Self::Event => "events",
         }
     }
 
@@ -40,6 +44,7 @@ impl Kind {
         match self {
             Self::VirtualMachine => "virtualmachine",
             Self::ProviderConfig => "providerconfig",
+            Self::Event => "event",
         }
     }
 
@@ -49,7 +54,7 @@ impl Kind {
             Self::VirtualMachine => {
                 "a name begins with a letter a to z, goes on with at most 62 of a to z, 0 to 9 and '-', and does not end with '-': it also names a Service"
             }
-            Self::ProviderConfig => {
+            Self::ProviderConfig | Self::Event => {
                 "a name has a to z, 0 to 9, '-' and '.', and begins and ends with a letter or a digit"
             }
         }
@@ -60,25 +65,33 @@ impl Kind {
         match self {
             Self::VirtualMachine => "vm",
             Self::ProviderConfig => "pcfg",
+            Self::Event => "events",
         }
     }
 
     /// Singular and group, as kubectl prints them before a name.
     pub(crate) fn resource(self) -> String {
-        format!("{}.{GROUP}", self.singular())
+        match self {
+            Self::VirtualMachine | Self::ProviderConfig => format!("{}.{GROUP}", self.singular()),
+            Self::Event => self.singular().to_owned(),
+        }
     }
 
     /// Path of the collection; of all namespaces when none is given.
     pub(crate) fn path(self, namespace: Option<&str>) -> String {
         let plural = self.plural();
+        let group = match self {
+            Self::VirtualMachine | Self::ProviderConfig => format!("/apis/{GROUP}/{VERSION}"),
+            Self::Event => "/api/v1".to_owned(),
+        };
         match namespace {
-            Some(namespace) => format!("/apis/{GROUP}/{VERSION}/namespaces/{namespace}/{plural}"),
-            None => format!("/apis/{GROUP}/{VERSION}/{plural}"),
+            Some(namespace) => format!("{group}/namespaces/{namespace}/{plural}"),
+            None => format!("{group}/{plural}"),
         }
     }
 
     /// The kind that a word means, in any of kubectl's spellings.
-    fn of(word: &str) -> Option<Self> {
+    pub(crate) fn of(word: &str) -> Option<Self> {
         let word = word.to_ascii_lowercase();
         let rest = word.strip_suffix(&format!(".{VERSION}.{GROUP}"));
         let rest = rest.or_else(|| word.strip_suffix(&format!(".{GROUP}")));
@@ -87,6 +100,7 @@ impl Kind {
             let short: &[&str] = match kind {
                 Self::VirtualMachine => &["vm", "vms", "cvm"],
                 Self::ProviderConfig => &["pcfg"],
+                Self::Event => &["ev"],
             };
             word == kind.singular() || word == kind.plural() || short.contains(&word)
         })
@@ -129,7 +143,14 @@ impl Named {
         Self::of(wanted, names.into_iter())
     }
 
-    fn of<'a>(kind: Kind, words: impl Iterator<Item = &'a str>) -> Result<Self, Failure> {
+    /// Names of one kind.
+    ///
+    /// # Errors
+    /// A name that cannot be one.
+    pub(crate) fn of<'a>(
+        kind: Kind,
+        words: impl Iterator<Item = &'a str>,
+    ) -> Result<Self, Failure> {
         let mut seen = BTreeSet::new();
         let mut names = Vec::new();
         for word in words {
@@ -145,7 +166,11 @@ impl Named {
     }
 }
 
-fn kind(word: &str, allowed: &[Kind]) -> Result<Kind, Failure> {
+/// The kind that a word means, if the verb works on it.
+///
+/// # Errors
+/// It does not.
+pub(crate) fn kind(word: &str, allowed: &[Kind]) -> Result<Kind, Failure> {
     match Kind::of(word) {
         Some(kind) if allowed.contains(&kind) => Ok(kind),
         Some(_) | None => {

@@ -28,10 +28,11 @@ const VARIABLE: &str = "VMCTL_ENV";
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct ClusterArgs {
     /// Environment to work on; else the one in VMCTL_ENV, else dev
-    #[arg(long = "env", value_name = "NAME", conflicts_with_all = ["kubeconfig", "context"])]
+    #[arg(long = "env", value_name = "NAME", conflicts_with_all = ["kubeconfig", "context"],
+        add = crate::verbs::completion::environments())]
     environment: Option<Name>,
     /// Work on another cluster: the one of this kubeconfig
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     kubeconfig: Option<PathBuf>,
     /// Work on another cluster: the one of this context, of --kubeconfig or of your own kubeconfig
     #[arg(long, value_name = "NAME")]
@@ -55,6 +56,10 @@ pub(crate) struct Cluster {
     pub(crate) server: String,
     /// Whether it is an environment that `vmctl up` made.
     pub(crate) ours: bool,
+    /// That environment.
+    pub(crate) environment: Option<Environment>,
+    /// Whether the command line named the namespace.
+    pub(crate) namespace_named: bool,
     /// Whether the command line named the context.
     pub(crate) context_named: bool,
     flags: String,
@@ -62,6 +67,26 @@ pub(crate) struct Cluster {
 }
 
 impl ClusterArgs {
+    /// What a half-written command line says about it; the rest of the line may be anything.
+    pub(crate) fn of_line(line: &[String]) -> Self {
+        let value = |names: &[&str]| {
+            let at = line.iter().rposition(|word| names.contains(&word.as_str()));
+            let apart = at.and_then(|at| line.get(at + 1)).cloned();
+            apart.or_else(|| {
+                line.iter().rev().find_map(|word| {
+                    let (name, value) = word.split_once('=')?;
+                    names.contains(&name).then(|| value.to_owned())
+                })
+            })
+        };
+        Self {
+            environment: value(&["--env"]).and_then(|name| name.parse().ok()),
+            kubeconfig: value(&["--kubeconfig"]).map(PathBuf::from),
+            context: value(&["--context"]),
+            namespace: value(&["-n", "--namespace"]),
+        }
+    }
+
     /// The namespace for an object that is only printed; no cluster is asked.
     ///
     /// # Errors
@@ -74,6 +99,26 @@ impl ClusterArgs {
     /// Whether the command line names a cluster that `vmctl up` does not look after.
     pub(crate) fn is_by_hand(&self) -> bool {
         self.kubeconfig.is_some() || self.context.is_some()
+    }
+
+    /// Takes the namespace that a manifest names, unless the command line named another one.
+    ///
+    /// # Errors
+    /// It did.
+    pub(crate) fn settle_namespace(&mut self, named: &str) -> Result<(), Failure> {
+        match &self.namespace {
+            _ if named.is_empty() => Ok(()),
+            None => {
+                self.namespace = Some(checked(named)?.to_owned());
+                Ok(())
+            }
+            Some(present) if present == named => Ok(()),
+            Some(present) => {
+                let cause = format!("it is of namespace {named}, not of {present}");
+                Err(Failure::new(Exit::Usage, "VMC-USAGE", cause)
+                    .fix("run the command once for each namespace, without -n"))
+            }
+        }
     }
 
     /// Opens the cluster. Nothing is sent to it yet.
@@ -94,7 +139,8 @@ impl ClusterArgs {
             format!(" --env {name}")
         };
         let kubectl = format!("vmctl kubectl{flags}");
-        self.cluster(config, format!("environment {name}"), flags, kubectl, true)
+        let label = format!("environment {name}");
+        self.cluster(config, label, flags, kubectl, Some(environment))
     }
 
     fn environment_name(&self) -> Result<Name, Failure> {
@@ -140,7 +186,7 @@ impl ClusterArgs {
             flags.push_str(&format!(" --context {context}"));
         }
         let label = format!("context {}", self.context.as_ref().unwrap_or(&current));
-        let ours = is_ours(&config).await;
+        let ours = environment_of(&config).await;
         self.cluster(
             config,
             label,
@@ -156,7 +202,7 @@ impl ClusterArgs {
         label: String,
         mut flags: String,
         mut kubectl: String,
-        ours: bool,
+        environment: Option<Environment>,
     ) -> Result<Cluster, Failure> {
         let home = config.default_namespace.clone();
         let namespace = checked(self.namespace.as_deref().unwrap_or(&home))?.to_owned();
@@ -175,7 +221,9 @@ impl ClusterArgs {
             namespace,
             label,
             server,
-            ours,
+            ours: environment.is_some(),
+            environment,
+            namespace_named: self.namespace.is_some(),
             context_named: self.context.is_some(),
             flags,
             kubectl,
@@ -193,10 +241,24 @@ impl Cluster {
             label: "environment test".to_owned(),
             server: "https://test".to_owned(),
             ours: true,
+            environment: None,
+            namespace_named: false,
             context_named: false,
             flags: " --env test".to_owned(),
             kubectl: "vmctl kubectl --env test".to_owned(),
         }
+    }
+
+    /// The namespace of a manifest, unless the command line named another one.
+    ///
+    /// # Errors
+    /// It did.
+    pub(crate) fn settled(&self, named: &str) -> Result<String, Failure> {
+        if self.namespace_named && named != self.namespace {
+            let cause = format!("it is of namespace {named}, not of {}", self.namespace);
+            return Err(Failure::new(Exit::Usage, "VMC-USAGE", cause).fix("leave out -n"));
+        }
+        checked(named).map(str::to_owned)
     }
 
     /// A command of vmctl for this cluster and namespace, to paste.
@@ -220,10 +282,8 @@ fn checked(namespace: &str) -> Result<&str, Failure> {
 }
 
 /// Every environment has an authority of its own, so that the same authority means the same environment.
-async fn is_ours(config: &Config) -> bool {
-    if config.root_cert.is_none() {
-        return false;
-    }
+async fn environment_of(config: &Config) -> Option<Environment> {
+    config.root_cert.as_ref()?;
     for name in Environment::all().unwrap_or_default() {
         let Ok(environment) = Environment::at(&name) else {
             continue;
@@ -232,8 +292,8 @@ async fn is_ours(config: &Config) -> bool {
             && own.root_cert == config.root_cert
             && own.cluster_url == config.cluster_url
         {
-            return true;
+            return Some(environment);
         }
     }
-    false
+    None
 }

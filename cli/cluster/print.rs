@@ -55,6 +55,22 @@ pub(crate) fn list(objects: Vec<Value>, kind: Kind, encoding: Encoding) -> Resul
     object(list, kind, encoding)
 }
 
+/// One object as JSON.
+///
+/// # Errors
+/// It cannot be written.
+pub(crate) fn json_text(object: &Value) -> Result<String, Failure> {
+    json(&shown(object.clone()), io::stdout().is_terminal())
+}
+
+/// One object as YAML.
+///
+/// # Errors
+/// It cannot be written.
+pub(crate) fn yaml_text(object: &Value) -> Result<String, Failure> {
+    yaml(&shown(object.clone()))
+}
+
 /// Who owns which field is left out, as kubectl leaves it out.
 fn shown(mut object: Value) -> Value {
     if let Some(Value::Object(metadata)) = object.get_mut("metadata") {

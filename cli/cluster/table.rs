@@ -24,6 +24,7 @@ pub(crate) struct Table {
     columns: Vec<Column>,
     wide: bool,
     namespaces: bool,
+    headless: bool,
     headed: bool,
     widths: Vec<usize>,
 }
@@ -45,9 +46,17 @@ impl Table {
             columns: Vec::new(),
             wide,
             namespaces,
+            headless: false,
             headed: false,
             widths: Vec::new(),
         }
+    }
+
+    /// With a header, or without one.
+    #[must_use]
+    pub(crate) fn headed(mut self, headed: bool) -> Self {
+        self.headless = !headed;
+        self
     }
 
     /// Sets the columns. Other ones than before begin a new table with its own header.
@@ -71,7 +80,7 @@ impl Table {
         if set.is_empty() {
             return Vec::new();
         }
-        if !self.headed {
+        if !self.headed && !self.headless {
             let names = self
                 .columns
                 .iter()

@@ -7,6 +7,7 @@ pub(crate) mod leftovers;
 mod machine;
 pub(crate) mod manifests;
 pub(crate) mod name;
+pub(crate) mod outlets;
 pub(crate) mod report;
 pub(crate) mod state;
 pub(crate) mod status;
@@ -33,8 +34,10 @@ pub(crate) struct Selection {
     #[arg(
         long = "env",
         env = "VMCTL_ENV",
+        hide_env_values = true,
         value_name = "NAME",
-        default_value = "dev"
+        default_value = "dev",
+        add = crate::verbs::completion::environments()
     )]
     pub(crate) name: Name,
 }

@@ -2,23 +2,27 @@
 
 mod going;
 
-use serde_json::Value;
-
+use super::choice::{self, Selectors};
+use super::completion;
 use super::confirm;
 use super::duration::Limit;
+use super::input::Input;
 use super::interrupt::interruptible;
-use crate::cluster::call::{Collection, Filter, Form, taken};
-use crate::cluster::kind::{Kind, Named};
+use super::problems::Problems;
+use crate::cluster::ClusterArgs;
+use crate::cluster::call::Collection;
+use crate::cluster::kind::Kind;
 use crate::cluster::object::Object;
-use crate::cluster::{Cluster, ClusterArgs};
 use crate::hint::{Exit, Failure};
-use crate::output::{self, Talk};
+use crate::output;
 use going::Going;
 
 const EXAMPLES: &str = "\
 Examples:
   vmctl delete vm web-1 web-2
   vmctl delete vm -l tier=front --timeout 10m
+  vmctl delete vm --field-selector status.phase=Failed
+  vmctl delete -f web-1.yaml --ignore-not-found
   vmctl delete vm --all --yes
 
 Exits with 0 once they are gone, 3 when the time is over (the deletion goes on), 4 when there is no such object.";
@@ -28,12 +32,13 @@ Exits with 0 once they are gone, 3 when the time is over (the deletion goes on),
 #[group(id = "delete")]
 #[command(before_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// vm and names, or vm/NAME
-    #[arg(value_name = "KIND [NAME]", required = true, num_args = 1..)]
+    /// vm or pcfg, and names; or KIND/NAME
+    #[arg(value_name = "KIND [NAME]", num_args = 1.., add = completion::objects())]
     words: Vec<String>,
-    /// All with these labels
-    #[arg(short = 'l', long, value_name = "LABELS", conflicts_with = "all")]
-    selector: Option<String>,
+    #[command(flatten)]
+    selectors: Selectors,
+    #[command(flatten)]
+    input: Input,
     /// All of the namespace; asks for their number
     #[arg(long)]
     all: bool,
@@ -58,20 +63,21 @@ pub(crate) struct Args {
 ///
 /// # Errors
 /// See [`EXAMPLES`]; [`Exit::Conflict`] when it is not confirmed.
-pub(crate) async fn run(args: Args) -> Result<(), Failure> {
-    let named = Named::parse(&args.words, &[Kind::VirtualMachine])?;
+pub(crate) async fn run(mut args: Args) -> Result<(), Failure> {
+    let kinds = [Kind::VirtualMachine, Kind::ProviderConfig];
+    let named = choice::named(&args.words, &args.input, &kinds, &mut args.cluster).await?;
     let ways = usize::from(!named.names.is_empty())
-        + usize::from(args.selector.is_some())
+        + usize::from(args.selectors.is_given())
         + usize::from(args.all);
     if ways != 1 {
-        let cause = "say which VirtualMachines: by names, by -l LABELS, or --all";
+        let cause = "say which ones: by names, by -l LABELS, by --field-selector FIELDS, or --all";
         return Err(Failure::new(Exit::Usage, "VMC-USAGE", cause).fix("vmctl delete vm NAME"));
     }
     let cluster = args.cluster.open().await?;
     confirm::may_change(&cluster, args.yes).await?;
-    let machines = Collection::new(&cluster, Kind::VirtualMachine);
+    let machines = Collection::new(&cluster, named.kind);
     let ended = |exit| {
-        let see = cluster.vmctl("get vm");
+        let see = cluster.vmctl(&format!("get {}", named.kind.short()));
         Failure::new(
             exit,
             "VMC-INTERRUPTED",
@@ -84,11 +90,11 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
 
 async fn delete(args: &Args, names: &[String], machines: &Collection) -> Result<(), Failure> {
     let mut problems = Problems::default();
-    let found = if names.is_empty() {
-        all(args, machines).await?
-    } else {
-        these(args, names, machines, &mut problems).await?
-    };
+    let missing = args.ignore_not_found;
+    let found = choice::objects(machines, names, &args.selectors, missing, &mut problems).await?;
+    if names.is_empty() {
+        confirmed(args, machines, found.len()).await?;
+    }
     let mut going = Vec::new();
     for object in found {
         let (name, uid) = (Object(&object).name(), Object(&object).uid());
@@ -97,7 +103,7 @@ async fn delete(args: &Args, names: &[String], machines: &Collection) -> Result<
                 going.push((uid.to_owned(), name.to_owned()));
             }
             // Somebody else was faster.
-            Err(error) if error.is_absent(Kind::VirtualMachine) => told(machines, name, "deleted")?,
+            Err(error) if error.is_absent(machines.kind) => told(machines, name, "deleted")?,
             Err(error) => problems.add(machines.failed(error)),
         }
     }
@@ -112,55 +118,25 @@ async fn delete(args: &Args, names: &[String], machines: &Collection) -> Result<
     problems.outcome()
 }
 
-/// The named objects that exist.
-async fn these(
-    args: &Args,
-    names: &[String],
-    machines: &Collection,
-    problems: &mut Problems,
-) -> Result<Vec<Value>, Failure> {
-    let mut found = Vec::new();
-    for name in names {
-        match machines.get(name, Form::Objects).await {
-            Ok(object) => found.push(object),
-            Err(error) if error.is_absent(Kind::VirtualMachine) && args.ignore_not_found => {}
-            Err(error) if error.is_absent(Kind::VirtualMachine) => {
-                problems.add(machines.failed(error))
-            }
-            Err(error) => return Err(machines.failed(error)),
-        }
-    }
-    Ok(found)
-}
-
-/// All objects, or those with the labels.
-async fn all(args: &Args, machines: &Collection) -> Result<Vec<Value>, Failure> {
-    let filter = Filter {
-        labels: args.selector.clone(),
-        name: None,
-    };
-    let list = machines.list(&filter, Form::Objects).await;
-    let mut list = list.map_err(|error| machines.failed(error))?;
-    let found = match taken(&mut list, "items") {
-        Value::Array(found) => found,
-        _none => Vec::new(),
-    };
-    if found.is_empty() {
-        Talk::new(false).line(&format!(
-            "No resources found in {} namespace.",
-            machines.cluster.namespace
-        ));
+/// Where names were not given, somebody must know how many it hits.
+async fn confirmed(args: &Args, machines: &Collection, count: usize) -> Result<(), Failure> {
+    if count == 0 {
+        choice::say_nothing_found(Some(&machines.cluster.namespace));
     } else if args.all && !args.yes {
-        let count = found.len();
-        confirm::ask(&question(count, &machines.cluster), &count.to_string()).await?;
+        confirm::ask(&question(count, machines), &count.to_string()).await?;
     }
-    Ok(found)
+    Ok(())
 }
 
-fn question(count: usize, cluster: &Cluster) -> String {
+fn question(count: usize, machines: &Collection) -> String {
+    let (cluster, plural) = (&machines.cluster, if count == 1 { "" } else { "s" });
+    let gone = match machines.kind {
+        Kind::VirtualMachine => ", gone at the provider, too",
+        Kind::ProviderConfig | Kind::Event => "",
+    };
     format!(
-        "delete {count} VirtualMachine{} in namespace {} of {}, gone at the provider, too? type the number:",
-        if count == 1 { "" } else { "s" },
+        "delete {count} {}{plural} in namespace {} of {}{gone}? type the number:",
+        machines.kind.kind(),
         cluster.namespace,
         cluster.label
     )
@@ -168,28 +144,4 @@ fn question(count: usize, cluster: &Cluster) -> String {
 
 fn told(machines: &Collection, name: &str, what: &str) -> Result<(), Failure> {
     output::data(&format!("{} \"{name}\" {what}", machines.kind.resource()))
-}
-
-/// Failures of several objects: each is told, the first decides how the command ends.
-#[derive(Debug, Default)]
-struct Problems {
-    first: Option<Failure>,
-    others: Vec<Failure>,
-}
-
-impl Problems {
-    fn add(&mut self, failure: Failure) {
-        if self.first.is_none() {
-            self.first = Some(failure);
-        } else {
-            self.others.push(failure);
-        }
-    }
-
-    fn outcome(self) -> Result<(), Failure> {
-        for other in &self.others {
-            output::failure(other);
-        }
-        self.first.map_or(Ok(()), Err)
-    }
 }

@@ -2,6 +2,9 @@
 
 use serde_json::Value;
 
+use super::choice::{self, Selectors};
+use super::completion;
+use super::input::Input;
 use super::interrupt::{interruptible, reader_gone};
 use crate::cluster::call::{Collection, Filter, Form};
 use crate::cluster::follow::{Change, Follow, Item, items};
@@ -19,6 +22,8 @@ Examples:
   vmctl get vm web-1 -o yaml
   vmctl get vm -A -o wide -w
   vmctl get vm -l tier=front -o name
+  vmctl get vm --field-selector status.phase=Failed
+  vmctl get -f web-1.yaml
   vmctl get pcfg
 
 Exits with 4 when an object that was named does not exist.";
@@ -42,14 +47,21 @@ enum Output {
 #[command(before_help = EXAMPLES)]
 pub(crate) struct Args {
     /// vm or pcfg, and names; or KIND/NAME
-    #[arg(value_name = "KIND [NAME]", required = true, num_args = 1..)]
+    #[arg(value_name = "KIND [NAME]", num_args = 1.., add = completion::objects())]
     words: Vec<String>,
     /// Of all namespaces
     #[arg(short = 'A', long, conflicts_with = "namespace")]
     all_namespaces: bool,
-    /// Only objects with these labels
-    #[arg(short = 'l', long, value_name = "LABELS")]
-    selector: Option<String>,
+    #[command(flatten)]
+    selectors: Selectors,
+    #[command(flatten)]
+    input: Input,
+    /// Do not mind if one that is named does not exist
+    #[arg(long)]
+    ignore_not_found: bool,
+    /// Print no header
+    #[arg(long)]
+    no_headers: bool,
     /// Form of the output; a table when not given
     #[arg(short, long, value_enum)]
     output: Option<Output>,
@@ -68,28 +80,21 @@ struct View {
     form: Form,
     encoding: Option<Encoding>,
     table: Table,
+    ignore_missing: bool,
 }
 
 /// Prints objects.
 ///
 /// # Errors
 /// [`Exit::NotFound`] when a named one is missing, [`Exit::Unreachable`] when the API server does not answer.
-pub(crate) async fn run(args: Args) -> Result<(), Failure> {
-    let named = Named::parse(&args.words, &[Kind::VirtualMachine, Kind::ProviderConfig])?;
-    let usage =
-        |cause: &str, fix: &str| Err(Failure::new(Exit::Usage, "VMC-USAGE", cause).fix(fix));
+pub(crate) async fn run(mut args: Args) -> Result<(), Failure> {
+    let kinds = [Kind::VirtualMachine, Kind::ProviderConfig];
+    let named = choice::named(&args.words, &args.input, &kinds, &mut args.cluster).await?;
     if !named.names.is_empty() && args.all_namespaces {
-        return usage(
-            "an object cannot be named across all namespaces",
-            "give its namespace with -n",
-        );
+        let cause = "an object cannot be named across all namespaces";
+        return Err(Failure::new(Exit::Usage, "VMC-USAGE", cause).fix("give its namespace with -n"));
     }
-    if !named.names.is_empty() && args.selector.is_some() {
-        return usage(
-            "names and a selector exclude each other",
-            "leave one of them out",
-        );
-    }
+    choice::either(&named.names, &args.selectors)?;
     let cluster = args.cluster.open().await?;
     let mut view = View::new(&args, named, &cluster);
     if !args.watch {
@@ -106,10 +111,7 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
 
 impl View {
     fn new(args: &Args, named: Named, cluster: &Cluster) -> Self {
-        let mut objects = Collection::new(cluster, named.kind);
-        if args.all_namespaces {
-            objects.namespace = None;
-        }
+        let objects = choice::collection(cluster, named.kind, args.all_namespaces);
         let encoding = match args.output {
             None | Some(Output::Wide) => None,
             Some(Output::Name) => Some(Encoding::Name),
@@ -124,8 +126,8 @@ impl View {
             objects,
             named,
             filter: Filter {
-                labels: args.selector.clone(),
                 name,
+                ..args.selectors.filter()
             },
             form: if encoding.is_some() {
                 Form::Objects
@@ -133,7 +135,9 @@ impl View {
                 Form::Table
             },
             encoding,
-            table: Table::new(args.output == Some(Output::Wide), args.all_namespaces),
+            table: Table::new(args.output == Some(Output::Wide), args.all_namespaces)
+                .headed(!args.no_headers),
+            ignore_missing: args.ignore_not_found,
         }
     }
 
@@ -149,6 +153,7 @@ impl View {
         for name in &names {
             match self.objects.get(name, self.form).await {
                 Ok(object) => found.push(object),
+                Err(error) if error.is_absent(self.named.kind) && self.ignore_missing => {}
                 Err(error) => {
                     let failure = self.objects.failed(error);
                     if failure.exit != Exit::NotFound {
@@ -208,11 +213,7 @@ impl View {
     }
 
     fn nothing(&self) {
-        let place = match &self.objects.namespace {
-            Some(namespace) => format!(" in {namespace} namespace."),
-            None => String::new(),
-        };
-        Talk::new(false).line(&format!("No resources found{place}"));
+        choice::say_nothing_found(self.objects.namespace.as_deref());
     }
 
     /// Prints what there is and then what changes. Ends only with a reason.
@@ -256,7 +257,8 @@ impl View {
                 .iter()
                 .any(|item| Object(&item.object).name() == *name)
         };
-        let Some(name) = self.named.names.iter().find(there) else {
+        let missing = self.named.names.iter().find(there);
+        let Some(name) = missing.filter(|_| !self.ignore_missing) else {
             return Ok(());
         };
         let kind = self.named.kind;

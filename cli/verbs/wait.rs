@@ -7,14 +7,18 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::choice::{self, Selectors};
+use super::completion;
 use super::duration::Limit;
+use super::input::Input;
 use super::interrupt::interruptible;
+use super::problems::Problems;
 use super::progress::Progress;
-use crate::cluster::ClusterArgs;
 use crate::cluster::call::{Collection, Filter, Form};
 use crate::cluster::follow::{Change, Follow, Item};
-use crate::cluster::kind::{Kind, Named};
+use crate::cluster::kind::Kind;
 use crate::cluster::object::{Object, reference};
+use crate::cluster::{Cluster, ClusterArgs};
 use crate::hint::{Exit, Failure};
 use crate::output;
 use goal::Goal;
@@ -24,6 +28,7 @@ Examples:
   vmctl wait vm web-1 --for condition=Ready
   vmctl wait vm web-1 web-2 --for phase=Running --timeout 10m
   vmctl wait vm web-1 --for delete
+  vmctl wait vm -l tier=front --for condition=Ready
 
 Exits with 0 once it is so, 3 when the time is over, 4 when there is no such object. What speaks of an older
 generation of the spec does not count.";
@@ -37,8 +42,15 @@ const LOOK: Duration = Duration::from_secs(30);
 #[command(before_help = EXAMPLES)]
 pub(crate) struct Args {
     /// vm or pcfg, and names; or KIND/NAME
-    #[arg(value_name = "KIND NAME", required = true, num_args = 1..)]
+    #[arg(value_name = "KIND NAME", num_args = 1.., add = completion::objects())]
     words: Vec<String>,
+    #[command(flatten)]
+    selectors: Selectors,
+    #[command(flatten)]
+    input: Input,
+    /// All that exist in the namespace
+    #[arg(long)]
+    all: bool,
     /// condition=TYPE[=STATUS], phase=PHASE or delete
     #[arg(long = "for", value_name = "GOAL")]
     goal: Goal,
@@ -53,15 +65,24 @@ pub(crate) struct Args {
 ///
 /// # Errors
 /// See [`EXAMPLES`]; [`Exit::Unreachable`] when the API server does not answer.
-pub(crate) async fn run(args: Args) -> Result<(), Failure> {
-    let named = Named::parse(&args.words, &[Kind::VirtualMachine, Kind::ProviderConfig])?;
-    if named.names.is_empty() {
+pub(crate) async fn run(mut args: Args) -> Result<(), Failure> {
+    let kinds = [Kind::VirtualMachine, Kind::ProviderConfig];
+    let mut named = choice::named(&args.words, &args.input, &kinds, &mut args.cluster).await?;
+    choice::either(&named.names, &args.selectors)?;
+    let many = args.all || args.selectors.is_given();
+    if named.names.is_empty() && !many {
         let cause = "nothing is named that could be waited for";
         return Err(Failure::new(Exit::Usage, "VMC-NAME", cause)
             .fix("vmctl wait vm NAME --for condition=Ready"));
     }
     let cluster = args.cluster.open().await?;
     let objects = Collection::new(&cluster, named.kind);
+    if named.names.is_empty() {
+        named.names = chosen(&objects, &args).await?;
+    }
+    if named.names.is_empty() {
+        return nothing_to_wait_for(&args.goal, &cluster, named.kind);
+    }
     let names = named.names.join(" ");
     let words = format!("wait {} {names} --for {}", named.kind.short(), args.goal);
     let mut wait = Wait {
@@ -74,12 +95,13 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
             .map(|name| (name.clone(), None))
             .collect(),
         progress: Progress::new(),
+        problems: Problems::default(),
         again: cluster.vmctl(&words),
         list: cluster.vmctl(&format!("get {}", named.kind.short())),
     };
     let filter = Filter {
         name: (named.names.len() == 1).then(|| named.names.concat()),
-        labels: None,
+        ..Filter::default()
     };
     let mut follow = Follow::new(objects, filter, Form::Objects);
     let again = wait.again.clone();
@@ -88,6 +110,26 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
         Failure::new(exit, "VMC-INTERRUPTED", cause).fix(format!("wait again: {again}"))
     };
     interruptible(wait.limited(&mut follow, args.timeout), ended).await
+}
+
+/// The names of what the selectors choose now; what comes later is not waited for, as kubectl has it.
+async fn chosen(objects: &Collection, args: &Args) -> Result<Vec<String>, Failure> {
+    let mut none = Problems::default();
+    let found = choice::objects(objects, &[], &args.selectors, true, &mut none).await?;
+    let names = found.iter().map(|object| Object(object).name().to_owned());
+    Ok(names.collect())
+}
+
+fn nothing_to_wait_for(goal: &Goal, cluster: &Cluster, kind: Kind) -> Result<(), Failure> {
+    match goal {
+        Goal::Delete => Ok(()),
+        Goal::Condition { .. } | Goal::Phase(_) => {
+            let cause = format!("there is no such {} ({})", kind.kind(), cluster.label);
+            let list = cluster.vmctl(&format!("get {}", kind.short()));
+            Err(Failure::new(Exit::NotFound, "VMC-NOT-FOUND", cause)
+                .fix(format!("see what there is: {list}")))
+        }
+    }
 }
 
 /// A wait for several objects.
@@ -99,6 +141,8 @@ struct Wait<'a> {
     /// What is not as wanted yet, and how it was last seen.
     open: BTreeMap<String, Option<Value>>,
     progress: Progress,
+    /// What cannot come about any more.
+    problems: Problems,
     /// The command that waits again.
     again: String,
     /// The command that lists what there is.
@@ -110,7 +154,11 @@ impl Wait<'_> {
     async fn limited(&mut self, follow: &mut Follow, limit: Limit) -> Result<(), Failure> {
         let time = if self.once { LOOK } else { limit.0 };
         let waited = tokio::time::timeout(time, self.run(follow)).await;
-        waited.unwrap_or_else(|_elapsed| Err(self.timed_out(limit, follow.is_cut())))
+        let waited = waited.unwrap_or_else(|_elapsed| Err(self.timed_out(limit, follow.is_cut())));
+        if let Err(failure) = waited {
+            self.problems.add(failure);
+        }
+        std::mem::take(&mut self.problems).outcome()
     }
 
     fn timed_out(&self, limit: Limit, cut: bool) -> Failure {
@@ -152,11 +200,11 @@ impl Wait<'_> {
             .as_ref()
             .is_some_and(|seen| Object(seen).uid() != object.uid());
         if replaced || self.goal.is_met(object) {
-            return if replaced && *self.goal != Goal::Delete {
-                Err(self.missing(&name, "was replaced by another one of its name"))
-            } else {
-                self.met(&name)
-            };
+            if replaced && *self.goal != Goal::Delete {
+                self.lost(&name, "was replaced by another one of its name");
+                return Ok(());
+            }
+            return self.met(&name);
         }
         self.progress.tell(&name, &self.goal.story(object));
         *seen = Some(item.object);
@@ -171,7 +219,8 @@ impl Wait<'_> {
         match self.goal {
             Goal::Delete => self.met(name),
             Goal::Condition { .. } | Goal::Phase(_) => {
-                Err(self.missing(name, "was deleted meanwhile"))
+                self.lost(name, "was deleted meanwhile");
+                Ok(())
             }
         }
     }
@@ -183,9 +232,7 @@ impl Wait<'_> {
         for name in unseen {
             match self.goal {
                 Goal::Delete => self.met(&name)?,
-                Goal::Condition { .. } | Goal::Phase(_) => {
-                    return Err(self.missing(&name, "does not exist"));
-                }
+                Goal::Condition { .. } | Goal::Phase(_) => self.lost(&name, "does not exist"),
             }
         }
         Ok(())
@@ -205,9 +252,12 @@ impl Wait<'_> {
         self.open.iter().map(story).collect::<Vec<_>>().join("; ")
     }
 
-    fn missing(&self, name: &str, what: &str) -> Failure {
+    /// One less to wait for; the others go on.
+    fn lost(&mut self, name: &str, what: &str) {
+        self.open.remove(name);
         let cause = format!("{} {name} {what}", self.kind.kind());
-        Failure::new(Exit::NotFound, "VMC-NOT-FOUND", cause)
-            .fix(format!("see what there is: {}", self.list))
+        let failure = Failure::new(Exit::NotFound, "VMC-NOT-FOUND", cause);
+        self.problems
+            .add(failure.fix(format!("see what there is: {}", self.list)));
     }
 }

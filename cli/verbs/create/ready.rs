@@ -26,7 +26,7 @@ pub(super) async fn ready(
     let name = Object(created).name();
     let filter = Filter {
         name: Some(name.to_owned()),
-        labels: None,
+        ..Filter::default()
     };
     let mut follow = Follow::new(machines.clone(), filter, Form::Objects);
     let waited = async {

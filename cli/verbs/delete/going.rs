@@ -45,7 +45,10 @@ impl<'a> Going<'a> {
             [(_uid, name)] => Some(name.clone()),
             _several => None,
         };
-        let filter = Filter { name, labels: None };
+        let filter = Filter {
+            name,
+            ..Filter::default()
+        };
         let mut follow = Follow::new(self.machines.clone(), filter, Form::Objects);
         let mut progress = Progress::new();
         let waited =
