@@ -96,11 +96,6 @@ impl ClusterArgs {
         checked(namespace)
     }
 
-    /// Whether the command line names a cluster that `vmctl up` does not look after.
-    pub(crate) fn is_by_hand(&self) -> bool {
-        self.kubeconfig.is_some() || self.context.is_some()
-    }
-
     /// Takes the namespace that a manifest names, unless the command line named another one.
     ///
     /// # Errors
@@ -119,6 +114,11 @@ impl ClusterArgs {
                     .fix("run the command once for each namespace, without -n"))
             }
         }
+    }
+
+    /// Whether the command line names a cluster that `vmctl up` does not look after.
+    pub(crate) fn is_by_hand(&self) -> bool {
+        self.kubeconfig.is_some() || self.context.is_some()
     }
 
     /// Opens the cluster. Nothing is sent to it yet.
