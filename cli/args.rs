@@ -2,17 +2,18 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::env::{down, status, up};
+use crate::env::{command, down, status, up};
 use crate::output::Color;
 use crate::runtime::embedded::{foreground, supervisor};
 use crate::verbs::{
     apply, completion, create, delete, describe, edit, events, explain, get, kubectl, man, mock,
     top, version, wait,
 };
+use crate::{diag, doctor};
 
 /// Virtual machines on Kubernetes: environments to develop in, and the verbs to work with them
 #[derive(Debug, Parser)]
-#[command(name = "vmctl", version, disable_help_subcommand = true, after_help = EXIT_CODES)]
+#[command(name = "vmctl", version, disable_help_subcommand = true, before_help = EXAMPLES, after_help = EXIT_CODES)]
 pub(crate) struct Args {
     /// When to colour the output
     #[arg(long, global = true, value_enum, default_value_t = Color::Auto)]
@@ -20,6 +21,14 @@ pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Command,
 }
+
+const EXAMPLES: &str = "\
+Examples:
+  vmctl up
+  vmctl create vm web-1 --image ubuntu-22.04 --cpu 2 --memory 4Gi
+  vmctl get vm -o wide -w
+  vmctl describe vm web-1
+  vmctl down";
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 success, 1 failure, 2 usage, 3 not ready or timed out, 4 not found, 5 conflict or refused for safety,
@@ -34,6 +43,12 @@ pub(crate) enum Command {
     Down(down::Args),
     /// Say what of an environment runs
     Status(status::Args),
+    /// List environments, or set up a shell for one
+    Env(command::Args),
+    /// Check machine, programs, environment and cluster, and say what to do
+    Doctor(doctor::Args),
+    /// Pack what somebody who helps wants to see, without credentials
+    Diag(diag::Args),
     /// Make a VirtualMachine and wait until it is Ready
     Create(Box<create::Args>),
     /// Show VirtualMachines or ProviderConfigs
@@ -71,6 +86,9 @@ pub(crate) enum Command {
     #[command(hide = true, name = supervisor::SUBCOMMAND)]
     Supervise(supervisor::Args),
 }
+
+#[cfg(test)]
+pub(crate) mod docs;
 
 #[cfg(test)]
 mod tests {

@@ -3,7 +3,10 @@
 mod args;
 mod clock;
 mod cluster;
+mod diag;
+mod doctor;
 mod env;
+mod failpoint;
 mod files;
 mod hint;
 mod operator;
@@ -16,7 +19,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use crate::args::{Args, Command};
-use crate::env::{down, status, up};
+use crate::env::{command, down, status, up};
 use crate::hint::{Exit, Failure};
 use crate::runtime::embedded::{child, foreground, supervisor};
 use crate::verbs::{
@@ -104,6 +107,9 @@ async fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Up(args) => up::run(*args).await,
         Command::Down(args) => down::run(args).await,
         Command::Status(args) => status::run(args).await,
+        Command::Env(args) => command::run(&args),
+        Command::Doctor(args) => doctor::run(args).await,
+        Command::Diag(args) => diag::run(args).await,
         Command::Create(args) => create::run(*args).await,
         Command::Get(args) => get::run(args).await,
         Command::Describe(args) => describe::run(args).await,

@@ -1,18 +1,22 @@
 //! `vmctl up`: makes an environment so that a VirtualMachine can be created in it right now.
 
+use std::time::Duration;
+
 use serde_json::json;
 use tokio::signal::unix::SignalKind;
 
+use super::down;
+use super::drift::Drift;
 use super::journal::Event;
 use super::report::{Format, Outcome, Report, Taken};
 use super::state::{Plan, State};
 use super::steps::Steps;
 use super::{Environment, Selection};
-use crate::files;
 use crate::hint::{Exit, Failure, chain};
-use crate::output;
+use crate::output::{self, Talk};
 use crate::runtime::embedded::binaries::Lookup;
 use crate::runtime::embedded::foreground::listen;
+use crate::{clock, failpoint, files};
 
 /// Where an environment can run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -21,9 +25,19 @@ pub(crate) enum Runtime {
     Embedded,
 }
 
+const EXAMPLES: &str = "\
+Examples:
+  vmctl up
+  vmctl up --env team --smoke
+  vmctl up --offline -o json
+  export KUBECONFIG=$(vmctl up --quiet)
+
+Run it again at any time: what is as it should be stays as it is. Interrupted, it goes on where it was.";
+
 /// Options of `vmctl up`.
 #[derive(Debug, clap::Args)]
 #[group(id = "up")]
+#[command(before_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(flatten)]
     selection: Selection,
@@ -35,6 +49,9 @@ pub(crate) struct Args {
     /// Make a VirtualMachine and remove it, as the first `up` does
     #[arg(long)]
     smoke: bool,
+    /// Where it differs in what cannot be changed in place, remove the environment and make it anew; its data is lost
+    #[arg(long)]
+    recreate: bool,
     /// Record every request (who, what, when; no bodies) in the environment's logs; heeded at its first start
     #[arg(long)]
     audit_log: bool,
@@ -46,6 +63,8 @@ pub(crate) struct Args {
     quiet: bool,
 }
 
+/// How often a step that takes long is told.
+const TICK: Duration = Duration::from_secs(1);
 /// Steps that are always taken; the smoke test comes on top.
 const STEPS: usize = 11;
 
@@ -54,25 +73,36 @@ const STEPS: usize = 11;
 /// # Errors
 /// A step fails, or a signal cuts the run off; what was made stays, and the next run goes on from there.
 pub(crate) async fn run(args: Args) -> Result<(), Failure> {
+    failpoint::check()?;
     let environment = Environment::at(&args.selection.name)?;
     let mut interrupt = listen(SignalKind::interrupt())?;
     let mut terminate = listen(SignalKind::terminate())?;
     let mut hang_up = listen(SignalKind::hangup())?;
+    let drift = Drift::find(&environment, &args.lookup, args.audit_log).await;
+    let talk = Talk::new(args.quiet || args.output == Format::Json);
+    if args.recreate && drift.is_some() {
+        drift.tell(&talk, None);
+        down::remove(&environment, false, &talk).await?;
+    }
     files::private_dir(environment.dir()).map_err(|error| {
         Failure::new(Exit::Environment, "VMC-FILES", chain(&error))
             .fix("set XDG_STATE_HOME to a directory of yours")
     })?;
     let _lock = environment.lock()?;
-    let smoke = args.smoke || environment.plan()?.is_none_or(|plan| !plan.operator);
+    let smoke = args.smoke || environment.plan()?.is_none_or(|plan| !plan.proven);
     let total = STEPS + usize::from(smoke);
     let mut report = Report::new(args.output, args.quiet, total);
+    if !args.recreate {
+        drift.tell(&talk, Some(&environment));
+    }
     let mut steps = Steps::new(&environment, &args.lookup, args.audit_log, report.talk());
     let journal = steps.journal.clone();
     let exit = tokio::select! {
         outcome = converge(&mut report, &mut steps, smoke) => {
             let failed = |failure: &Failure| journal.write("up", Event::Failed, &failure.cause);
             outcome.inspect_err(failed)?;
-            return summary(&args, &environment, &report);
+            let drift = if args.recreate { Drift::default() } else { drift };
+            return summary(&args, &environment, &report, &drift);
         }
         _ = interrupt.recv() => Exit::Interrupted,
         _ = terminate.recv() => Exit::Terminated,
@@ -91,7 +121,7 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
 }
 
 async fn converge(report: &mut Report, steps: &mut Steps<'_>, smoke: bool) -> Result<(), Failure> {
-    step(report, "preflight", async { steps.preflight() }).await?;
+    step(report, "preflight", steps.preflight()).await?;
     step(report, "tools", steps.tools()).await?;
     step(report, "control-plane", steps.control_plane()).await?;
     step(report, "api", steps.api()).await?;
@@ -113,13 +143,26 @@ async fn step(
     act: impl Future<Output = Result<Outcome, Failure>>,
 ) -> Result<(), Failure> {
     let began = report.begin(name)?;
-    let outcome = act.await;
+    let mut act = std::pin::pin!(act);
+    let outcome = loop {
+        tokio::select! {
+            outcome = &mut act => break outcome,
+            () = clock::sleep(TICK) => report.tick(name, began)?,
+        }
+    };
     report.end(name, began, &outcome)?;
-    outcome.map(drop)
+    outcome?;
+    failpoint::reach(name).await;
+    Ok(())
 }
 
 /// The result of a run, in the form that was asked for.
-fn summary(args: &Args, environment: &Environment, report: &Report) -> Result<(), Failure> {
+fn summary(
+    args: &Args,
+    environment: &Environment,
+    report: &Report,
+    drift: &Drift,
+) -> Result<(), Failure> {
     let kubeconfig = environment.kubeconfig();
     if args.quiet {
         return output::data(&kubeconfig.display().to_string());
@@ -136,7 +179,7 @@ fn summary(args: &Args, environment: &Environment, report: &Report) -> Result<()
                 "version": 1, "type": "summary", "environment": environment.name().as_str(),
                 "runtime": "embedded", "kubernetes": state.kubernetes, "server": state.server,
                 "kubeconfig": kubeconfig, "mockProvider": state.mock, "operator": state.operator,
-                "unchanged": unchanged, "seconds": report.elapsed().as_secs_f64(),
+                "unchanged": unchanged, "drift": drift.lines(), "seconds": report.elapsed().as_secs_f64(),
                 "vmctl": env!("CARGO_PKG_VERSION"),
                 "controllerManager": plan.binaries.controller_manager.is_some(),
             });
