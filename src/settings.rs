@@ -53,7 +53,17 @@ pub struct Settings {
     #[arg(long, env = "VMOPERATOR_CLUSTER_ID", value_name = "ID", value_parser = parse_cluster_id)]
     pub cluster_id: Option<String>,
 
-    /// Address of /metrics and /debug/state; 0 switches them off.
+    /// Namespaces to work in. Default: all of them. What is elsewhere is neither seen nor touched.
+    #[arg(
+        long,
+        env = "VMOPERATOR_NAMESPACES",
+        value_name = "NAMESPACE",
+        value_delimiter = ',',
+        value_parser = parse_namespace
+    )]
+    pub namespaces: Vec<String>,
+
+    /// Address of /metrics and /debug; 0 switches them off.
     #[arg(
         long,
         env = "VMOPERATOR_METRICS_BIND_ADDRESS",
@@ -61,6 +71,40 @@ pub struct Settings {
         default_value = "127.0.0.1:8080"
     )]
     pub metrics_bind_address: String,
+
+    /// Serve metrics by TLS, to whom the API server allows them. Default: yes, unless the address is the loopback.
+    #[arg(
+        long,
+        env = "VMOPERATOR_METRICS_SECURE",
+        value_name = "BOOL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true"
+    )]
+    pub metrics_secure: Option<bool>,
+
+    /// Folder with the certificate to serve metrics with; read again when it changes. Default: one is made, and its
+    /// authority published in ConfigMap vmoperator-metrics-ca.
+    #[arg(long, env = "VMOPERATOR_METRICS_CERT_PATH", value_name = "FOLDER")]
+    pub metrics_cert_path: Option<PathBuf>,
+
+    /// File of the certificate in that folder.
+    #[arg(
+        long,
+        env = "VMOPERATOR_METRICS_CERT_NAME",
+        value_name = "FILE",
+        default_value = "tls.crt"
+    )]
+    pub metrics_cert_name: String,
+
+    /// File of the private key in that folder.
+    #[arg(
+        long,
+        env = "VMOPERATOR_METRICS_CERT_KEY",
+        value_name = "FILE",
+        default_value = "tls.key"
+    )]
+    pub metrics_cert_key: String,
 
     /// Address of /livez and /readyz; 0 switches them off.
     #[arg(
@@ -181,6 +225,23 @@ fn parse_cluster_id(text: &str) -> Result<String, String> {
         Ok(text.to_owned())
     } else {
         Err("a cluster id has 1 to 128 visible ASCII characters and no blanks".to_owned())
+    }
+}
+
+/// The name of a namespace: an empty one would stand for all of them.
+fn parse_namespace(text: &str) -> Result<String, String> {
+    let name = text.trim();
+    let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    let fits = (1..=63).contains(&name.len())
+        && name.bytes().all(inner)
+        && !name.starts_with('-')
+        && !name.ends_with('-');
+    if fits {
+        Ok(name.to_owned())
+    } else {
+        Err(format!(
+            "{name:?} is no name of a namespace: lower-case letters, digits and -, at most 63"
+        ))
     }
 }
 

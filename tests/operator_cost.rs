@@ -56,6 +56,18 @@ fn counted(words: Vec<String>) -> BTreeMap<String, usize> {
     counts
 }
 
+/// Waits until so many events were written in a namespace, each by one create, and no more.
+fn events_written(house: &House, namespace: &str, count: usize) {
+    let written = || audit::events(house, namespace);
+    until_or(
+        &format!("{count} events are written"),
+        || written().len() >= count,
+        || format!("{:?}", counted(written())),
+    );
+    let creates = BTreeMap::from([("create events".to_owned(), count)]);
+    assert_eq!(counted(written()), creates);
+}
+
 /// Waits until the provider has answered so many polls of its change feed more, two of which are a poll period: what
 /// VMs at rest are looked at with.
 fn polls(cloud: &Cloud, more: usize) {
@@ -97,6 +109,8 @@ fn one_vm_costs_three_writes_to_running_and_five_in_its_whole_life() {
     assert_eq!(owned, creates, "one create for each owned object");
     // The stranger's and ours.
     assert_eq!(cloud.calls("create"), (2, 2));
+    // The ProviderConfig's, that it exists, and that it runs.
+    events_written(house, &namespace, 3);
     house.delete(&namespace, "web");
     house.gone(&namespace, "web");
     let life = audit::writes(house, &namespace).split_off(others);
@@ -105,6 +119,7 @@ fn one_vm_costs_three_writes_to_running_and_five_in_its_whole_life() {
         .filter(|write| write.contains("virtualmachines"))
         .collect();
     assert!(life.len() <= 5, "{life:?}");
+    events_written(house, &namespace, 5);
     assert_eq!(cloud.calls("delete"), (1, 1));
     checker::check(house, &cloud);
     drop(operator);
@@ -126,6 +141,7 @@ fn two_hundred_vms_at_rest_cost_no_write_in_three_poll_periods_and_none_at_a_res
     let machines = made
         .iter()
         .filter(|(write, _)| write.contains("virtualmachines"));
+    events_written(house, &namespace, 2 * VMS + 1);
     let wrong: Vec<_> = machines
         .filter(|(write, count)| **count != if write.contains("/status") { 2 } else { 1 })
         .collect();
@@ -160,6 +176,7 @@ fn two_hundred_vms_at_rest_cost_no_write_in_three_poll_periods_and_none_at_a_res
     );
     let restarted = audit::writes(house, &namespace).split_off(before);
     assert_eq!(restarted, Vec::<String>::new(), "writes after a restart");
+    events_written(house, &namespace, 2 * VMS + 1);
     println!(
         "provider calls in two polls after a restart: {:?}",
         counted(after)

@@ -4,12 +4,12 @@
 mod e2e;
 mod support;
 
-use e2e::checker;
 use e2e::client::condition;
 use e2e::cloud::{Cloud, prompt};
 use e2e::house::{House, manifest};
+use e2e::{audit, checker, golden, until_or};
 use mock_provider::Options;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::time::Duration;
 
 #[test]
@@ -171,4 +171,140 @@ fn the_judge_of_these_tests_finds_a_second_vm_and_one_without_its_object() {
     ] {
         assert!(words.contains(finding), "{finding} is missing in {words}");
     }
+}
+
+/// The events about an object, as `events.k8s.io/v1` has them, oldest first.
+fn events(house: &House, namespace: &str, kind: &str, name: &str) -> Vec<Value> {
+    let path = format!("/apis/events.k8s.io/v1/namespaces/{namespace}/events");
+    let mut events = house.client.list(&path);
+    events.retain(|event| event["regarding"]["kind"] == kind && event["regarding"]["name"] == name);
+    events.sort_by_key(|event| event["metadata"]["name"].to_string());
+    events
+}
+
+/// Waits until an object has told all this, oldest first, and no more.
+fn tells(house: &House, namespace: &str, kind: &str, name: &str, reasons: &[&str]) -> Vec<Value> {
+    let words = || -> Vec<String> {
+        let events = events(house, namespace, kind, name);
+        let reason = |event: &Value| event["reason"].as_str().unwrap_or_default().to_owned();
+        events.iter().map(reason).collect()
+    };
+    until_or(
+        &format!("{kind} {name} has told {reasons:?}"),
+        || words() == reasons,
+        || format!("{:?}", words()),
+    );
+    events(house, namespace, kind, name)
+}
+
+#[test]
+fn events_tell_each_turn_once_and_count_what_is_repeated() {
+    let (house, operator) = House::with_operator();
+    let cloud = Cloud::start(prompt());
+    let namespace = house.namespace();
+    let quick = json!({ "endpoint": cloud.url, "timeoutSeconds": 1, "pollIntervalSeconds": 5 });
+    house.configure_with(&namespace, quick);
+    house.usable(&namespace);
+    tells(house, &namespace, "ProviderConfig", "default", &["Usable"]);
+    house.create(&namespace, "web");
+    let id = house.ready(&namespace, "web");
+    let two = tells(
+        house,
+        &namespace,
+        "VirtualMachine",
+        "web",
+        &["Created", "Running"],
+    );
+    let vm = house.vm(&namespace, "web").expect("the VM");
+    for event in &two {
+        assert_eq!(event["regarding"]["uid"], vm["metadata"]["uid"]);
+        assert_eq!(event["type"], "Normal");
+        assert_eq!(
+            event["reportingController"],
+            "compute.example.com/vmoperator"
+        );
+        assert!(
+            event["series"].is_null() && !event["eventTime"].is_null(),
+            "{event}"
+        );
+    }
+    // Stopped and running three times: two events more at most, whatever the number of turns.
+    for _ in 0..3 {
+        for (act, phase) in [("stop", "Stopped"), ("run", "Running")] {
+            cloud.happen(&id, act);
+            house.until_vm(&namespace, "web", &format!("is {phase}"), |vm| {
+                vm["status"]["phase"] == phase
+            });
+        }
+        house.ready(&namespace, "web");
+    }
+    let turns = ["Created", "Running", "Stopped"];
+    let told = tells(house, &namespace, "VirtualMachine", "web", &turns);
+    assert_eq!(told[2]["type"], "Warning");
+    assert!(told[1]["series"]["count"].as_i64() >= Some(2), "{told:#?}");
+    let written = audit::events(house, &namespace);
+    let made = written
+        .iter()
+        .filter(|write| *write == "create events")
+        .count();
+    assert_eq!(made, 4, "{written:?}");
+    assert!(written.len() < 4 + 6, "repeats are collected: {written:?}");
+    house.delete(&namespace, "web");
+    house.gone(&namespace, "web");
+    let life = ["Created", "Running", "Stopped", "Deleting", "Deleted"];
+    tells(house, &namespace, "VirtualMachine", "web", &life);
+    let metrics = operator.metrics();
+    assert!(
+        metrics.contains(r#"vmoperator_events_total{result="created"}"#),
+        "{metrics}"
+    );
+    checker::check(house, &cloud);
+}
+
+#[test]
+fn kubectl_shows_what_the_golden_files_say() {
+    let (house, _operator) = House::with_operator();
+    let cloud = Cloud::start(prompt());
+    let namespace = house.namespace();
+    house.configure(&namespace, &cloud.url);
+    house.usable(&namespace);
+    house.create(&namespace, "web-1");
+    house.ready(&namespace, "web-1");
+    let unknown =
+        json!({ "kind": "status", "status": 422, "code": "InvalidImage", "message": "no" });
+    cloud.fault(json!({ "operation": "create", "count": 1, "effect": unknown }));
+    house.create(&namespace, "typo");
+    house.until_vm(&namespace, "typo", "waits for a person", |vm| {
+        condition(vm, "Stalled").is_some()
+    });
+    house.until_config(&namespace, "counts its VMs", |config| {
+        config["status"]["virtualMachines"] == 2
+    });
+    tells(house, &namespace, "ProviderConfig", "default", &["Usable"]);
+    tells(
+        house,
+        &namespace,
+        "VirtualMachine",
+        "typo",
+        &["InvalidImage"],
+    );
+    tells(
+        house,
+        &namespace,
+        "VirtualMachine",
+        "web-1",
+        &["Created", "Running"],
+    );
+    for (file, args) in [
+        ("get-vm.txt", &["get", "vm"][..]),
+        ("get-vm-wide.txt", &["get", "vm", "-o", "wide"]),
+        ("get-pcfg-wide.txt", &["get", "pcfg", "-o", "wide"]),
+        ("describe-vm.txt", &["describe", "vm", "web-1"]),
+        ("describe-vm-refused.txt", &["describe", "vm", "typo"]),
+        ("get-events.txt", &["get", "events"]),
+    ] {
+        let printed = house.plane.kubectl(&[&["-n", &namespace], args].concat());
+        golden::check(file, &namespace, &printed);
+    }
+    checker::check(house, &cloud);
 }

@@ -16,6 +16,7 @@ pub(crate) const RIGHTS: &[&str] = &[
     include_str!("../../config/rbac/service-account.yaml"),
     include_str!("../../config/rbac/manager-role.yaml"),
     include_str!("../../config/rbac/leader-election-role.yaml"),
+    include_str!("../../config/rbac/metrics-auth-role.yaml"),
     include_str!("../../config/rbac/metrics-reader-role.yaml"),
     include_str!("../../config/rbac/user-roles.yaml"),
 ];

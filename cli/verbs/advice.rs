@@ -89,6 +89,9 @@ fn remedy(reason: Reason) -> Remedy {
             Remedy::Watch
         }
         R::DeletionBlocked | R::Pending | R::OwnedObjectRefused => Remedy::Watch,
+        // Events alone say these.
+        R::Deleted | R::Recreating | R::IntentReplaced => Remedy::Watch,
+        R::Orphaned | R::OrphansFound => Remedy::Compare,
     }
 }
 

@@ -14,6 +14,11 @@ pub(crate) struct Entry {
     pub(crate) seq: u64,
     /// The cloud's time when the call took effect or was turned away.
     pub(crate) time: Timestamp,
+    /// The cloud's time when the whole request was there: earlier than `time` where a fault rule held it back.
+    pub(crate) arrived: Timestamp,
+    /// What the client calls itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) user_agent: Option<String>,
     pub(crate) operation: Operation,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) account: Option<Text>,

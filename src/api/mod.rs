@@ -35,6 +35,9 @@ pub const FORCE_ORPHAN_ANNOTATION: &str = "compute.example.com/force-orphan";
 pub const RECONCILE_AT_ANNOTATION: &str = "compute.example.com/reconcile-at";
 /// Set by the user on a ProviderConfig, with the new host as its value: a changed host is meant.
 pub const CONFIRM_ENDPOINT_ANNOTATION: &str = "compute.example.com/confirm-endpoint";
+/// Set by the user on a ProviderConfig, with a number as its value: so many missing VMs are lost, and are made anew.
+/// Taken away by the operator once none is missing.
+pub const CONFIRM_LOSS_ANNOTATION: &str = "compute.example.com/confirm-loss";
 
 /// The operator's mark on an object that it made: a fingerprint of what it wrote last.
 pub const APPLIED_ANNOTATION: &str = "compute.example.com/applied";

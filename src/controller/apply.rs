@@ -7,10 +7,10 @@ use super::observe::{DepartedSight, Sight};
 use super::{AFTER_CONFLICT, Clouds, Cluster, ClusterError, Pass, Reconciler};
 use crate::api;
 use crate::domain::{
-    ErrorKind, InstanceId, Intent, Moment, ObjectKey, Operation, ProviderError, Uid,
+    ErrorKind, Instance, InstanceId, Intent, Moment, ObjectKey, Operation, ProviderError, Uid,
 };
 use crate::lifecycle::policy::Planted;
-use crate::lifecycle::{Action, Memory, Outcome, Plan, Requeue};
+use crate::lifecycle::{Action, Config, Memory, Outcome, Plan, Recorded, Requeue, basic};
 use crate::provider::Provider;
 use crate::runtime::clock::Clock;
 use crate::runtime::failpoint;
@@ -43,7 +43,12 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
             "annotations": { api::CREATE_ANNOTATION: intent.to_annotation() },
         });
         let sent = self.time.now();
-        self.remember(sight, |memory| memory.sending_intent(sent));
+        self.remember(sight, |memory| {
+            memory.sending_intent(sent);
+            if first {
+                memory.claim_mut().intending(intent.incarnation);
+            }
+        });
         failpoint::reach("intend");
         let outcome = self.write_metadata(sight, metadata, sent).await;
         if outcome == Outcome::Written {
@@ -71,7 +76,7 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
             let id = object.recorded.as_ref().map(|r| r.id.as_str());
             tracing::warn!(
                 namespace = %object.key.namespace, name = %object.key.name, id, reason,
-                "instance let go of, as the annotation force-orphan asks"
+                "instance let go of"
             );
         }
         failpoint::reach("remove-finalizer");
@@ -175,27 +180,27 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
             .create(&intent.key(), &intent.body, start_before)
             .await;
         failpoint::reach("created");
-        // An answer that bears other tags is about something else; what came of ours is found out.
-        let result = result.and_then(|instance| {
-            let stranger = !instance.belongs_to(&intent.owner);
-            let malformed =
-                || ProviderError::without_answer(ErrorKind::Malformed, Operation::Create);
-            if stranger {
-                Err(malformed())
-            } else {
-                Ok(instance)
-            }
-        });
+        let result = result.and_then(|instance| whole(config, intent, instance));
         let answer = result.as_ref().map(|_| ()).map_err(|error| error.kind);
         self.remember(sight, |memory| answered(memory, answer, sent, life));
         match result {
             Ok(instance) => {
-                self.remember(sight, Memory::succeeded);
+                let now = self.time.now();
+                self.remember(sight, |memory| {
+                    memory.succeeded();
+                    memory.presence_mut().made(now);
+                    memory.claim_mut().made_one(Recorded::of(&instance));
+                });
                 self.knowledge
                     .saw_instance(sight.key(), sight.uid(), &instance);
                 Outcome::Made(Box::new(instance))
             }
-            Err(error) => self.call_failed(sight.key(), sight.uid(), error),
+            Err(error) => {
+                if error.made_nothing() {
+                    self.remember(sight, |memory| memory.claim_mut().nothing_made());
+                }
+                self.call_failed(sight.key(), sight.uid(), error)
+            }
         }
     }
 
@@ -243,6 +248,7 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
         let last = &sight.departed.last;
         let requeue = match (&plan.action, &sight.cloud) {
             (Action::Forget, _) => {
+                self.note_let_go(sight);
                 self.knowledge.forget_departed(&last.uid);
                 Requeue::OnChange
             }
@@ -279,11 +285,41 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
         }
     }
 
+    /// A departed object ends in doubt where its provider cannot be asked.
+    fn note_let_go(&self, sight: &DepartedSight<B::Cloud>) {
+        let last = &sight.departed.last;
+        let Ok(config) = &sight.config else { return };
+        if !config.safe_create() && !config.finds() && sight.doubt {
+            tracing::warn!(
+                namespace = %last.key.namespace, name = %last.key.name, reason = basic::LET_GO,
+                "instance let go of"
+            );
+        }
+    }
+
     pub(super) fn remember<R: Default>(
         &self,
         sight: &Sight<B::Cloud>,
         change: impl FnOnce(&mut Memory) -> R,
     ) -> R {
         self.knowledge.remember(sight.key(), sight.uid(), change)
+    }
+}
+
+/// The answer to a create. One that bears other tags is about something else, and what came of ours is found out; one
+/// without any is ours where the provider knows no tags.
+fn whole(
+    config: &Config,
+    intent: &Intent,
+    mut instance: Instance,
+) -> Result<Instance, ProviderError> {
+    if instance.owner.is_none() && !config.safe_create() {
+        instance.owner = Some(basic::tag(&intent.owner, intent.incarnation));
+    }
+    if instance.belongs_to(&intent.owner) {
+        Ok(instance)
+    } else {
+        let kind = ErrorKind::Malformed;
+        Err(ProviderError::without_answer(kind, Operation::Create))
     }
 }

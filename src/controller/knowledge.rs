@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use entry::{Entry, is_older};
 
 use super::view::View;
-use crate::domain::{Instance, InstanceId, Moment, ObjectKey, Uid};
-use crate::lifecycle::{Arrival, Departed, Memory, Policy};
+use crate::domain::{ErrorKind, Instance, InstanceId, Moment, ObjectKey, Uid};
+use crate::lifecycle::{Arrival, Departed, IntentState, Losses, Memory, Policy};
 
 /// Everything known, by key and by departed uid.
 #[derive(Debug, Default)]
@@ -224,6 +224,19 @@ impl Knowledge {
         ours.map(|(key, _)| key.clone()).collect()
     }
 
+    /// Those of the uids that no object bears, present or departed.
+    #[must_use]
+    pub fn without_object(&self, mut uids: HashSet<Uid>) -> HashSet<Uid> {
+        let inner = self.lock();
+        for entry in inner.objects.values() {
+            uids.remove(&entry.stored.object.uid);
+            // A live read may show the next object of the name before the watch does.
+            uids.remove(&entry.newest().object.uid);
+        }
+        uids.retain(|uid| !inner.departed.contains_key(uid));
+        uids
+    }
+
     /// A departed uid.
     #[must_use]
     pub fn departed(&self, uid: &Uid) -> Option<DepartedEntry> {
@@ -266,6 +279,47 @@ impl Knowledge {
         (keys, uids)
     }
 
+    /// How many VMs of a ProviderConfig there are with a known instance, how many of those are missing, and which were
+    /// not looked at since then. What is going, paused or another operator's does not count: nobody looks at it.
+    #[must_use]
+    pub fn losses(
+        &self,
+        namespace: &str,
+        config: &str,
+        since: Moment,
+    ) -> (Losses, Vec<(Uid, InstanceId)>) {
+        let (mut losses, mut unlooked) = (Losses::default(), Vec::new());
+        for entry in self.lock().objects.values() {
+            let object = &entry.newest().object;
+            let uses = *object.key.namespace == *namespace && object.provider_ref == config;
+            let held = matches!(object.intent, IntentState::OtherCluster(_));
+            let Some(recorded) = object.known().filter(|_| uses) else {
+                continue;
+            };
+            if object.deleting || object.paused || held {
+                continue;
+            }
+            losses.users += 1;
+            let presence = entry.memory.presence();
+            if presence.missing().is_some() {
+                losses.missing += 1;
+            } else if presence.looked().is_none_or(|looked| looked < since) {
+                losses.unlooked += 1;
+                unlooked.push((object.uid.clone(), recorded.id.clone()));
+            }
+        }
+        (losses, unlooked)
+    }
+
+    /// The ProviderConfig that an object refers to.
+    #[must_use]
+    pub fn config_of(&self, key: &ObjectKey) -> Option<ObjectKey> {
+        let inner = self.lock();
+        let object = &inner.objects.get(key)?.newest().object;
+        let namespace = Arc::clone(&object.key.namespace);
+        Some(ObjectKey::new(namespace, object.provider_ref.as_str()))
+    }
+
     /// A ProviderConfig changed: what was refused under it for good may be tried once more.
     pub fn config_changed(&self, namespace: &str, config: &str) {
         for entry in self.lock().objects.values_mut() {
@@ -274,6 +328,19 @@ impl Knowledge {
                 entry.memory.config_changed();
             }
         }
+    }
+
+    /// Who of a namespace has waited longest since the provider first refused it for want of quota.
+    #[must_use]
+    pub fn longest_short_of_quota(&self, namespace: &str) -> Option<ObjectKey> {
+        let inner = self.lock();
+        let here = inner.objects.iter();
+        let here = here.filter(|(key, _)| key.namespace.as_ref() == namespace);
+        let waiting = here.filter_map(|(key, entry)| {
+            let failure = entry.memory.failure()?;
+            (failure.error.kind == ErrorKind::QuotaExceeded).then_some((failure.since, key))
+        });
+        waiting.min().map(|(_, key)| key.clone())
     }
 
     /// Before a re-list, or when versions went backwards: no own write stands in for the store without a live read,

@@ -1,5 +1,6 @@
 //! The real API server behind [`Cluster`].
 
+use std::collections::HashSet;
 use std::future::Future;
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use super::children::{self, Found};
 use super::cluster::{Cluster, ClusterError, Guard};
 use super::view::{Fragment, View};
 use crate::api::{MANAGER_NAME, ProviderConfig, VirtualMachine};
-use crate::domain::{ClusterId, ObjectKey};
+use crate::domain::{ClusterId, ObjectKey, Uid};
 use crate::lifecycle::{ChildKind, ChildWrite, Held, Present};
 use crate::runtime::watch::{Arrival, Broken, Object};
 
@@ -109,6 +110,32 @@ impl KubeCluster {
             .limit(1);
         let list = bounded(api.list_metadata(&only)).await?;
         Ok(!list.items.is_empty())
+    }
+
+    /// Those of the uids that no VirtualMachine of the cluster bears, by a live list of all of them.
+    ///
+    /// # Errors
+    /// Any kind but `Conflict`; then nothing is known of any of them.
+    pub async fn without_object(
+        &self,
+        mut uids: HashSet<Uid>,
+    ) -> Result<HashSet<Uid>, ClusterError> {
+        let api: Api<PartialObjectMeta<VirtualMachine>> = Api::all(self.client.clone());
+        let mut page = ListParams::default().limit(500);
+        loop {
+            let list = bounded(api.list_metadata(&page)).await?;
+            for uid in list
+                .items
+                .iter()
+                .filter_map(|vm| vm.metadata.uid.as_deref())
+            {
+                uids.remove(&Uid::new(uid));
+            }
+            match list.metadata.continue_.as_deref() {
+                Some(token) if !token.is_empty() => page = page.continue_token(token),
+                Some(_) | None => return Ok(uids),
+            }
+        }
     }
 
     /// Merge-patches metadata of a ProviderConfig or Secret, guarded by its uid and version.

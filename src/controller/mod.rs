@@ -5,20 +5,23 @@ pub mod children;
 pub mod clouds;
 pub mod cluster;
 pub mod configs;
+pub mod events;
 pub mod knowledge;
 pub mod kube;
+mod losses;
 mod observe;
 mod patch;
 mod record;
 pub mod view;
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 pub use children::{ChildIndex, Found};
 pub use clouds::Clouds;
 pub use cluster::{Cluster, ClusterError, Guard};
+pub use events::EventSink;
 pub use knowledge::Knowledge;
 pub use view::{Fragment, View};
 
@@ -64,6 +67,8 @@ pub struct Reconciler<C, B, T> {
     owned: ChildIndex,
     leading: AtomicBool,
     follow_ups: Mutex<Vec<Target>>,
+    events: Arc<dyn EventSink>,
+    orphaned: AtomicU64,
 }
 
 impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
@@ -78,7 +83,16 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
             owned: ChildIndex::default(),
             leading: AtomicBool::new(false),
             follow_ups: Mutex::default(),
+            events: Arc::new(()),
+            orphaned: AtomicU64::new(0),
         }
+    }
+
+    /// The same, telling its events to somebody.
+    #[must_use]
+    pub fn telling(mut self, events: Arc<dyn EventSink>) -> Self {
+        self.events = events;
+        self
     }
 
     /// One pass over one target: at most one effect, then look again.
@@ -105,7 +119,7 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
         let sight = self.refresh(sight);
         let old = &sight.view.status;
         let report = report(&self.policy, &sight.observed(), old, &plan, &outcome);
-        self.record(&sight, &plan, report).await
+        self.record(&sight, &plan, &outcome, report).await
     }
 
     async fn reconcile_departed(&self, uid: &Uid) -> Pass {
@@ -172,6 +186,11 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
     /// Whether this process leads.
     pub fn leading(&self) -> bool {
         self.leading.load(Ordering::SeqCst)
+    }
+
+    /// How many objects this process let go though an instance may be left, as their users asked.
+    pub fn orphaned(&self) -> u64 {
+        self.orphaned.load(Ordering::Relaxed)
     }
 
     /// What is known of all objects.

@@ -10,9 +10,10 @@ use super::{Clouds, Cluster, ClusterError, Guard, Reconciler};
 use crate::domain::{Incarnation, InstanceId, Moment, ObjectKey, ProviderError, Uid};
 use crate::lifecycle::due::{gap, long_gap, may_be_told};
 use crate::lifecycle::policy::Planted;
+use crate::lifecycle::report;
 use crate::lifecycle::{
     Answers, Children, Config, ConfigProblem, Current, Departed, Due, Find, Judged, Memory,
-    Observed, Sighting, due,
+    Observed, Recorded, Sighting, basic, due,
 };
 use crate::provider::Provider;
 use crate::runtime::clock::Clock;
@@ -39,6 +40,8 @@ pub(super) struct DepartedSight<P> {
     pub(super) config: Result<Config, ConfigProblem>,
     pub(super) cloud: Option<Arc<P>>,
     pub(super) sighting: Sighting,
+    /// Whether an instance may exist of which nobody knows the id.
+    pub(super) doubt: bool,
     pub(super) now: Moment,
 }
 
@@ -112,6 +115,7 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
             Due::Look(id, find) => {
                 if !self.told(&mut sight, known.seen.as_ref()) {
                     self.look(&mut sight, id.as_ref(), find).await;
+                    self.count_losses(&mut sight);
                 }
             }
         }
@@ -168,22 +172,35 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
     }
 
     /// Takes from the inventory what a GET of the recorded id would show, and its round for the full look; false
-    /// where a look is needed. `seen`: what it shows may not be older than what a call of ours showed before.
+    /// where a look is needed. `seen`: what it shows may not be older than what a call of ours showed before. Where none
+    /// did, as after a start, it counts for an object at rest that shows the very same.
     fn told(&self, sight: &mut Sight<B::Cloud>, seen: Option<&(InstanceId, u64)>) -> bool {
         let object = &sight.view.object;
-        let (Some(recorded), Some((id, revision)), Ok(config)) =
-            (object.known(), seen, &mut sight.config)
+        let (Some(recorded), Ok(config)) = (object.known(), &mut sight.config) else {
+            return false;
+        };
+        let another = seen.is_some_and(|(id, _)| *id != recorded.id);
+        let inventory = self
+            .clouds
+            .inventory(&object.key.namespace, &object.provider_ref);
+        let Some(inventory) = inventory.filter(|_| !another && may_be_told(object, &sight.memory))
         else {
             return false;
         };
-        if recorded.id != *id || !may_be_told(object, &sight.memory) {
-            return false;
+        let status = &sight.view.status;
+        let at_rest = seen.is_none() && report::is_at_rest(object, status);
+        if at_rest && inventory.is_awaited() {
+            config.awaited = true;
+            return true;
         }
-        let namespace = &object.key.namespace;
-        let inventory = self.clouds.inventory(namespace, &object.provider_ref);
         let owner = object.owner(&self.policy.cluster);
-        let fact = inventory.and_then(|inventory| inventory.fact(&owner, id, sight.now));
-        let Some(fact) = fact.filter(|fact| fact.revision >= *revision) else {
+        let fact = inventory
+            .fact(&owner, &recorded.id, sight.now)
+            .filter(|fact| match seen {
+                Some((_, revision)) => fact.revision >= *revision,
+                None => at_rest && report::shows(status, &fact.instance),
+            });
+        let Some(fact) = fact else {
             return false;
         };
         let answers = Answers {
@@ -199,6 +216,7 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
                 self.knowledge
                     .remember(key, uid, |memory| note(memory, &sighting, sight.now));
                 sight.sighting = sighting;
+                self.note_presence(sight, sight.now);
                 true
             }
             // Nothing but the presence of our own is taken from an inventory.
@@ -214,10 +232,16 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
         let began = self.time.now();
         let mut answers = Answers::default();
         if let Some(id) = id {
-            answers.got = Some(cloud.get(id).await);
+            let got = cloud.get(id).await;
+            answers.got = Some(if config.safe_create() {
+                got
+            } else {
+                let ours = basic::ours(&sight.view.object, &sight.memory);
+                got.map(|instance| basic::adopted(ours, &owner, instance))
+            });
         }
         if find == Find::Always || !got_ours(&answers, &owner) {
-            answers.found = Some(cloud.find(&owner).await);
+            answers.found = Some(found(config, cloud.as_ref(), &owner).await);
             self.knowledge
                 .full_look_made(sight.key(), self.time.now() + config.poll * FULL_LOOK_EVERY);
         }
@@ -256,6 +280,7 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
                 }
             }
         };
+        self.note_presence(sight, ended);
     }
 
     /// Observes a departed object; `None` where it is done with, or turned out to be there.
@@ -269,6 +294,7 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
             config,
             cloud,
             sighting: Sighting::unasked(),
+            doubt: basic::is_in_doubt(last, &entry.memory),
             now: self.time.now(),
         };
         let before = self.knowledge.newest(&key);
@@ -294,7 +320,8 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
             sight.sighting.current = Current::Absent(crate::lifecycle::Sureness::LookAgainAt(at));
             return Some(sight);
         }
-        self.look_for_departed(&mut sight, &cloud, gap).await;
+        let id = basic::ours(last, &entry.memory).cloned();
+        self.look_for_departed(&mut sight, &cloud, id, gap).await;
         Some(sight)
     }
 
@@ -302,14 +329,28 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
         &self,
         sight: &mut DepartedSight<B::Cloud>,
         cloud: &B::Cloud,
+        ours: Option<Recorded>,
         gap: std::time::Duration,
     ) {
         let last = &sight.departed.last;
         let owner = last.owner(&self.policy.cluster);
         let began = self.time.now();
-        let answers = Answers {
-            got: None,
-            found: Some(cloud.find(&owner).await),
+        let answers = match &sight.config {
+            Ok(config) if !config.safe_create() => {
+                let got = match &ours {
+                    Some(ours) => Some(cloud.get(&ours.id).await),
+                    None => None,
+                };
+                let adopted = |one| basic::adopted(ours.as_ref(), &owner, one);
+                Answers {
+                    got: got.map(|got| got.map(adopted)),
+                    found: Some(found(config, cloud, &owner).await),
+                }
+            }
+            Ok(_) | Err(_) => Answers {
+                got: None,
+                found: Some(cloud.find(&owner).await),
+            },
         };
         let ended = self.time.now();
         let (key, uid, version) = (&last.key, &last.uid, &last.version);
@@ -331,6 +372,19 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
             }
         };
         sight.now = ended;
+    }
+}
+
+/// The find by owner; nothing is found where a provider knows no owners.
+async fn found<P: Provider>(
+    config: &Config,
+    cloud: &P,
+    owner: &crate::domain::Owner,
+) -> Result<Vec<crate::domain::Instance>, ProviderError> {
+    if config.safe_create() || config.finds() {
+        cloud.find(owner).await
+    } else {
+        Ok(Vec::new())
     }
 }
 

@@ -1,11 +1,15 @@
-//! Record: the only writer of status, the id included. Nothing is written when nothing differs.
+//! Record: the only writer of status, the id included, and of events. Nothing is written when nothing differs, and
+//! what is not written is not told.
+
+use std::sync::atomic::Ordering;
 
 use serde_json::{Value, json};
 
+use super::events::{Kind, Regarding};
 use super::observe::Sight;
 use super::{AFTER_CONFLICT, Clouds, Cluster, Pass, Reconciler, patch};
 use crate::api::VirtualMachineStatus;
-use crate::lifecycle::{Action, Outcome, Plan, Report, Requeue};
+use crate::lifecycle::{Action, Event, Outcome, Plan, Report, Requeue, Tried, basic, event};
 use crate::runtime::clock::Clock;
 use crate::runtime::failpoint;
 
@@ -15,21 +19,28 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
         &self,
         sight: &Sight<B::Cloud>,
         plan: &Plan,
+        outcome: &Outcome,
         report: Report,
     ) -> Pass {
+        if *outcome == Outcome::Written {
+            self.tell_written(sight, plan);
+        }
         let shown = report.status.as_ref().unwrap_or(&sight.view.status);
         let id = shown.id.clone();
         let mut requeue = report.requeue;
         if let Some(status) = &report.status {
-            match self.write_status(sight, status).await {
+            match self.write_status(sight, plan, status).await {
                 Outcome::Outdated => requeue = Requeue::After(AFTER_CONFLICT),
                 Outcome::Unwritten => requeue = Requeue::Retry(None),
                 // An attempt that is not written down licenses nothing.
                 Outcome::Nothing if plan.action == Action::NoteAttempt => {
                     requeue = Requeue::Retry(None);
                 }
+                Outcome::Written => {
+                    let (object, old) = (&sight.view.object, &sight.view.status);
+                    self.tell(sight, event::of_status(object, plan, old, status));
+                }
                 Outcome::Nothing
-                | Outcome::Written
                 | Outcome::Made(_)
                 | Outcome::DeleteAccepted
                 | Outcome::Failed(_) => {}
@@ -43,18 +54,46 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
         }
     }
 
+    /// Tells what an acknowledged write of finalizer or intent meant, and counts what was let go of.
+    fn tell_written(&self, sight: &Sight<B::Cloud>, plan: &Plan) {
+        let before = &sight.view;
+        if matches!(plan.action, Action::RemoveFinalizer { orphaned: Some(_) }) {
+            self.orphaned.fetch_add(1, Ordering::Relaxed);
+        }
+        let told = event::of_metadata(&before.object, plan, before.foreign_intent);
+        self.tell(sight, told);
+    }
+
+    fn tell(&self, sight: &Sight<B::Cloud>, events: impl IntoIterator<Item = Event>) {
+        for event in events {
+            let about = Regarding {
+                kind: Kind::VirtualMachine,
+                key: sight.key().clone(),
+                uid: sight.uid().clone(),
+            };
+            self.events.tell(about, event);
+        }
+    }
+
     async fn write_status(
         &self,
         sight: &Sight<B::Cloud>,
+        plan: &Plan,
         status: &VirtualMachineStatus,
     ) -> Outcome {
         let Some(difference) = difference(&sight.view.status, status) else {
             return Outcome::Nothing;
         };
+        let clear = basic::is_clear(&sight.view.object, &sight.memory);
         let sent = self.time.now();
         let before = self.remember(sight, |memory| {
             let before = memory.own_write();
             memory.sending_write();
+            let claim = memory.claim_mut();
+            claim.telling(Tried::of(status));
+            if plan.action == Action::NoteAttempt {
+                claim.noting(clear);
+            }
             before
         });
         failpoint::reach("record");

@@ -1,9 +1,11 @@
 mod children;
 mod cloud;
 mod double;
+mod events;
 mod inventory;
 mod owned;
 mod rig;
+mod sweep;
 
 use serde_json::{Value, json};
 

@@ -7,7 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use crate::api::virtual_machine::VirtualMachineStatus;
 use crate::api::{self, VirtualMachine, VirtualMachineSpec};
 use crate::domain::{ClusterId, Incarnation, InstanceId, InstanceSpec, ObjectKey, Uid};
-use crate::lifecycle::{IntentState, Object, Recorded, Wishes};
+use crate::lifecycle::{IntentState, Object, Recorded, Tried, Wishes};
 
 /// One version of the object: what decisions read, and what writes need.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,6 +18,8 @@ pub struct View {
     pub finalizers: Vec<String>,
     /// The status as it stands.
     pub status: VirtualMachineStatus,
+    /// Whether the intent annotation was written for another object, or cannot be read.
+    pub foreign_intent: bool,
 }
 
 /// Metadata and the few fields of an object that does not decode: enough to delete it.
@@ -73,6 +75,7 @@ impl View {
             finalizer: finalizers.iter().any(|f| f == api::FINALIZER),
             intent: IntentState::judge(annotation(api::CREATE_ANNOTATION), cluster, &uid),
             recorded: recorded(fragment),
+            tried: fragment.status.as_ref().map(Tried::of).unwrap_or_default(),
             spec: None,
             owned: None,
             provider_ref: fragment
@@ -83,10 +86,13 @@ impl View {
             force_orphan: annotation(api::FORCE_ORPHAN_ANNOTATION).map(ToOwned::to_owned),
             uid,
         };
+        let foreign_intent =
+            annotation(api::CREATE_ANNOTATION).is_some() && object.intent == IntentState::Missing;
         Self {
             object,
             finalizers,
             status: fragment.status.clone().unwrap_or_default(),
+            foreign_intent,
         }
     }
 }

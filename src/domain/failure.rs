@@ -204,6 +204,37 @@ impl ProviderError {
     pub fn may_have_happened(&self) -> bool {
         self.operation.is_write() && self.kind.may_have_happened()
     }
+
+    /// Whether it never left: no connection came about, so nothing can have happened.
+    #[must_use]
+    pub fn never_left(&self) -> bool {
+        let no_connection = [
+            "NameNotResolved",
+            "ConnectionRefused",
+            "CertificateNotTrusted",
+        ];
+        let unsent = matches!(
+            self.kind,
+            ErrorKind::EndpointNotAllowed
+                | ErrorKind::NotLeading
+                | ErrorKind::HeldBack
+                | ErrorKind::TooLate
+        );
+        let code = self.code.as_deref().filter(|_| self.status.is_none());
+        unsent
+            || self.kind == ErrorKind::Unavailable
+                && code.is_some_and(|code| no_connection.contains(&code))
+    }
+
+    /// Whether a create that failed like this certainly made nothing, nor did an earlier one with its key.
+    #[must_use]
+    pub fn made_nothing(&self) -> bool {
+        let earlier = matches!(
+            self.kind,
+            ErrorKind::KeyReused | ErrorKind::KeyInUse | ErrorKind::KeyOfDeleted
+        );
+        self.never_left() || !self.may_have_happened() && !earlier
+    }
 }
 
 impl fmt::Display for ProviderError {

@@ -1,10 +1,10 @@
-//! Why things are as they are: the closed list of condition reasons.
+//! Why things are as they are: the closed list of reasons of conditions and events.
 
 use std::fmt;
 
 macro_rules! reasons {
     ($($(#[doc = $doc:literal])+ $name:ident,)+) => {
-        /// A condition reason. Users and alerts depend on these words: never renamed, only added to.
+        /// A reason of a condition or an event. Users and alerts depend on these words: never renamed, only added to.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Reason {
             $($(#[doc = $doc])+ $name,)+
@@ -16,12 +16,18 @@ macro_rules! reasons {
                 $((Self::$name, concat!($($doc),+)),)+
             ];
 
-            /// The word in the condition.
+            /// The word in the condition or event.
             #[must_use]
             pub fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$name => stringify!($name),)+
                 }
+            }
+
+            /// The reason of that word, if it is one of ours.
+            #[must_use]
+            pub fn from_name(name: &str) -> Option<Self> {
+                Self::ALL.iter().map(|(reason, _)| *reason).find(|reason| reason.as_str() == name)
             }
         }
     };
@@ -36,8 +42,11 @@ reasons! {
     CreatePending,
     /// A create was sent and its result is unknown; it is found out before anything is sent again.
     CreateResultUnknown,
-    /// A create may have been sent by an earlier process; the provider is asked before anything is done.
+    /// A create may have been sent and nothing says what came of it: the provider is asked before anything is done; one
+    /// that cannot be asked waits for a person.
     CreateInDoubt,
+    /// The last create did not reach the provider, or was not sent: it made nothing.
+    CreateNotSent,
     /// The provider still works on an earlier create with the same key.
     CreateInProgress,
     /// More than one instance bears this object's tags; those that are not current are named in the message.
@@ -70,6 +79,8 @@ reasons! {
     PhaseUnknown,
     /// The instance vanished at the provider.
     Lost,
+    /// So many VMs of the ProviderConfig are missing at once that nothing is made anew before somebody confirms it.
+    MassLossSuspected,
     /// The instance bears no owner tags, so it cannot be proved to be this object's.
     OwnershipUnproven,
     /// The object was managed by an operator with another cluster id.
@@ -102,7 +113,9 @@ reasons! {
     CredentialsRejected,
     /// The endpoint is not one that this operator may talk to.
     EndpointNotAllowed,
-    /// The provider offers no idempotency keys or no list, so that a create cannot be repeated safely.
+    /// The endpoint leads to another host than the one at which the VMs were made, and nobody confirmed that.
+    EndpointChanged,
+    /// The provider offers no idempotency keys or no list: a create without an answer is not repeated by itself.
     SafeCreateUnsupported,
     /// The ProviderConfig is usable.
     Usable,
@@ -130,6 +143,16 @@ reasons! {
     DeletionBlocked,
     /// Deletion waits because the object or its ProviderConfig is paused.
     BlockedByPause,
+    /// The instance is gone at the provider, and the object goes.
+    Deleted,
+    /// The instance is confirmed lost, and another one is made.
+    Recreating,
+    /// The object goes though its instance may be left at the provider, as the user asked.
+    Orphaned,
+    /// Instances at the provider bear this cluster's tags and belong to no object.
+    OrphansFound,
+    /// The object bore an intent that was not written for it, such as that of a copied manifest; it has its own now.
+    IntentReplaced,
     /// Not known yet.
     Pending,
 }

@@ -3,6 +3,7 @@
 //! The rules are those of the explicit-state model of the protocol; each looks like a detail, and without it two
 //! instances or a leaked one are reachable within 8 to 20 steps. Change none without running the model.
 
+use super::basic;
 use super::children;
 use super::due::account_changed;
 use super::memory::{Memory, Sureness};
@@ -37,10 +38,13 @@ pub fn decide(policy: &Policy, seen: &Observed<'_>) -> Plan {
     if let Current::Unproven(_) = &seen.sighting.current {
         return Plan::hold(Reason::OwnershipUnproven);
     }
-    if seen.object.deleting {
-        deleting(policy, seen)
-    } else if seen.object.intent().is_none() || !seen.object.finalizer {
+    let bare = seen.object.intent().is_none() || !seen.object.finalizer;
+    if bare && !seen.object.deleting {
         intending(policy, seen, config)
+    } else if !config.safe_create() {
+        basic::decide(policy, seen, config)
+    } else if seen.object.deleting {
+        deleting(policy, seen)
     } else if seen.object.known().is_some() {
         keeping(policy, seen, config)
     } else {
@@ -81,8 +85,6 @@ fn held(object: &Object, config: &Config) -> Option<Reason> {
         Some(Reason::ClusterIdChanged)
     } else if account_changed(object, config) {
         Some(Reason::AccountChanged)
-    } else if !config.safe_create() {
-        Some(Reason::SafeCreateUnsupported)
     } else {
         None
     }
@@ -114,6 +116,9 @@ fn intending(policy: &Policy, seen: &Observed<'_>, config: &Config) -> Plan {
             }
             Current::Absent(Sureness::Confirmed) => from_status(object),
             Current::Unasked if seen.memory.born() => (Incarnation::FIRST, true),
+            Current::Unasked if !config.safe_create() && !config.finds() => {
+                basic::incarnation(seen)
+            }
             Current::Unasked if policy.planted(Planted::StrippedIsNoIntent) => {
                 (Incarnation::FIRST, true)
             }
@@ -159,7 +164,7 @@ fn intend(
 }
 
 /// A live object whose id is known.
-fn keeping(policy: &Policy, seen: &Observed<'_>, config: &Config) -> Plan {
+pub(super) fn keeping(policy: &Policy, seen: &Observed<'_>, config: &Config) -> Plan {
     let object = seen.object;
     match &seen.sighting.current {
         Current::Present(instance) if instance.incarnation() > object.incarnation() => {
@@ -169,11 +174,25 @@ fn keeping(policy: &Policy, seen: &Observed<'_>, config: &Config) -> Plan {
             .unwrap_or_else(|| Plan::hold(Reason::Created)),
         Current::Absent(sureness) => no_endpoints(policy, seen).unwrap_or_else(|| match sureness {
             Sureness::LookAgainAt(at) => Plan::wait(*at, Reason::Lost),
-            Sureness::Confirmed => raise(policy, object, config, Reason::Lost),
+            Sureness::Confirmed => lost(policy, seen, config),
         }),
         Current::Unasked | Current::Unproven(_) | Current::Unknown(_) => {
             Plan::hold(Reason::Pending)
         }
+    }
+}
+
+/// An instance that is confirmed to be gone is made anew, unless so many are missing that something else must be wrong.
+fn lost(policy: &Policy, seen: &Observed<'_>, config: &Config) -> Plan {
+    if policy.planted(Planted::LossesUncounted) {
+        return raise(policy, seen.object, config, Reason::Lost);
+    }
+    if config.holds_losses() {
+        Plan::hold(Reason::MassLossSuspected)
+    } else if config.losses.may_become_mass() {
+        Plan::wait(seen.now + policy.round_again, Reason::Lost)
+    } else {
+        raise(policy, seen.object, config, Reason::Lost)
     }
 }
 
@@ -236,10 +255,20 @@ fn raise(policy: &Policy, object: &Object, config: &Config, reason: Reason) -> P
     if policy.planted(Planted::NotRaised) {
         return Plan::hold(reason);
     }
+    intend_anew(policy, object, config, object.incarnation().next(), reason)
+}
+
+/// The intent of an incarnation that is begun now.
+pub(super) fn intend_anew(
+    policy: &Policy,
+    object: &Object,
+    config: &Config,
+    next: Incarnation,
+    reason: Reason,
+) -> Plan {
     if config.terminating {
         return Plan::hold(Reason::ProviderConfigDeleting);
     }
-    let next = object.incarnation().next();
     Plan {
         reason,
         ..intend(policy, object, config, next, None, true)
@@ -247,19 +276,16 @@ fn raise(policy: &Policy, object: &Object, config: &Config, reason: Reason) -> P
 }
 
 /// An instance of a higher incarnation is there: the annotation follows it.
-fn raise_to(policy: &Policy, object: &Object, config: &Config, to: Incarnation) -> Plan {
+pub(super) fn raise_to(policy: &Policy, object: &Object, config: &Config, to: Incarnation) -> Plan {
     intend(policy, object, config, to, None, false)
 }
 
 /// An object that is being deleted, where an intent may exist.
 fn deleting(policy: &Policy, seen: &Observed<'_>) -> Plan {
+    if let Some(plan) = in_sight(policy, seen) {
+        return plan;
+    }
     let object = seen.object;
-    if let Some(instance) = to_delete(seen.sighting) {
-        return Plan::new(Action::Delete(instance.id.clone()), Reason::Deleting);
-    }
-    if seen.sighting.ours().next().is_some() {
-        return Plan::wait(seen.now + policy.transition_poll, Reason::Deleting);
-    }
     let doubt = doubtful(policy, object, seen.memory, seen.now);
     match &seen.sighting.current {
         Current::Absent(_) if doubt => create(policy, seen, Action::Settle),
@@ -273,6 +299,16 @@ fn deleting(policy: &Policy, seen: &Observed<'_>) -> Plan {
         | Current::Unproven(_)
         | Current::Unknown(_) => Plan::hold(Reason::Deleting),
     }
+}
+
+/// The next step of a deletion while instances of ours are in sight.
+pub(super) fn in_sight(policy: &Policy, seen: &Observed<'_>) -> Option<Plan> {
+    if let Some(instance) = to_delete(seen.sighting) {
+        let delete = Action::Delete(instance.id.clone());
+        return Some(Plan::new(delete, Reason::Deleting));
+    }
+    let left = seen.sighting.ours().next().is_some();
+    left.then(|| Plan::wait(seen.now + policy.transition_poll, Reason::Deleting))
 }
 
 /// The next instance to delete: any of ours, in any phase but the one in which it goes already.

@@ -39,9 +39,6 @@ pub fn decide_departed(
         Ok(config) if account_changed(&departed.last, config) => {
             return Plan::hold(Reason::AccountChanged);
         }
-        Ok(config) if !config.safe_create() => {
-            return Plan::hold(Reason::SafeCreateUnsupported);
-        }
         Ok(_) => {}
     }
     if let Some(instance) = super::decide::to_delete(sighting) {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::basic;
 use super::decide::doubtful;
 use super::memory::Memory;
 use super::object::{IntentState, Object};
@@ -45,6 +46,9 @@ pub fn due(
     };
     if holds_without_looking(object, memory, config) {
         return Due::Nothing;
+    }
+    if !config.safe_create() {
+        return basic::due(policy, object, memory, config, now, steady);
     }
     let id = object.recorded.as_ref().map(|r| r.id.clone());
     let gap = gap(policy, object, memory, config, now);
@@ -107,8 +111,15 @@ pub fn gap(
     now: Moment,
 ) -> Duration {
     let lag = config.capabilities.list_lag;
-    if needs_long(policy, object, memory, now) {
-        long_gap(policy, config)
+    if needs_long(policy, object, memory, config, now) {
+        let long = long_gap(policy, config);
+        let lost = !object.deleting && object.known().is_some();
+        let grace = if lost {
+            memory.grace(policy.creation_grace, now)
+        } else {
+            Duration::ZERO
+        };
+        long.max(grace)
     } else {
         lag
     }
@@ -124,7 +135,17 @@ pub fn long_gap(policy: &Policy, config: &Config) -> Duration {
     config.timeout + lag + policy.look_margin
 }
 
-fn needs_long(policy: &Policy, object: &Object, memory: &Memory, now: Moment) -> bool {
+fn needs_long(
+    policy: &Policy,
+    object: &Object,
+    memory: &Memory,
+    config: &Config,
+    now: Moment,
+) -> bool {
+    if !config.safe_create() {
+        let known = basic::ours(object, memory).is_some() && !basic::is_in_doubt(object, memory);
+        return !(object.deleting && known);
+    }
     if object.intent().is_none() {
         return true;
     }
@@ -149,7 +170,6 @@ fn holds_without_looking(object: &Object, memory: &Memory, config: &Config) -> b
         || foreign_cluster
         || other_account
         || nothing_to_delete
-        || !config.safe_create()
 }
 
 /// Whether these credentials belong to another account than the intent was written for: then absence proves

@@ -7,8 +7,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::memory::{Arrival, Memory};
-use super::object::{IntentState, Object, Recorded};
-use super::observed::{Config, ConfigProblem};
+use super::object::{IntentState, Object, Recorded, Tried};
+use super::observed::{Config, ConfigProblem, Losses};
 use super::policy::Policy;
 use super::sighting::{Current, Sighting};
 use crate::domain::{
@@ -57,6 +57,7 @@ pub(crate) fn bare() -> Object {
         finalizer: false,
         intent: IntentState::Missing,
         recorded: None,
+        tried: Tried::default(),
         spec: Some(InstanceSpec {
             image: "ubuntu-22.04".to_owned(),
             cpu: 2,
@@ -151,6 +152,10 @@ pub(crate) fn config() -> Config {
         protected: true,
         paused: false,
         watched: false,
+        awaited: false,
+        allow_unsafe_create: false,
+        confirmed_loss: None,
+        losses: Losses::default(),
         timeout: secs(15),
         poll: secs(30),
         capabilities: Capabilities {

@@ -3,11 +3,15 @@
 //! Everything here is lost in a crash, and every rule holds without it; it saves waiting and writes. Kept per
 //! uid, never per name: an object made again under the same name starts with an empty memory.
 
+mod claim;
 mod failures;
+mod presence;
 
 use std::time::Duration;
 
+pub use claim::Claim;
 pub use failures::Failure;
+pub use presence::Presence;
 
 use super::children::ChildMemory;
 use super::object::Object;
@@ -57,6 +61,10 @@ pub struct Memory {
     failure: Option<Failure>,
     /// The objects that it owns.
     children: ChildMemory,
+    /// Creates without keys.
+    claim: Claim,
+    /// Where its instance is.
+    presence: Presence,
 }
 
 /// How a version of the object came to us.
@@ -91,6 +99,28 @@ impl Memory {
         &mut self.children
     }
 
+    /// The right to send a create that no key guards.
+    #[must_use]
+    pub fn claim(&self) -> &Claim {
+        &self.claim
+    }
+
+    /// The same, to change it.
+    pub fn claim_mut(&mut self) -> &mut Claim {
+        &mut self.claim
+    }
+
+    /// Where its instance is.
+    #[must_use]
+    pub fn presence(&self) -> &Presence {
+        &self.presence
+    }
+
+    /// The same, to add to it.
+    pub fn presence_mut(&mut self) -> &mut Presence {
+        &mut self.presence
+    }
+
     /// Takes note of a version of the object.
     pub fn saw(&mut self, policy: &Policy, object: &Object, arrival: Arrival) {
         let new = self.version != object.version;
@@ -111,8 +141,15 @@ impl Memory {
         }
         self.sign |= object.shows_intent();
         let incarnation = object.intent().map(|intent| intent.incarnation);
+        if new {
+            self.claim.saw(object, arrival == Arrival::OwnWrite);
+        }
         if self.incarnation != incarnation {
             self.forget_incarnation();
+            self.claim.other_incarnation(incarnation);
+            if self.incarnation.is_some_and(|old| incarnation > Some(old)) {
+                self.presence.given_up();
+            }
             self.incarnation = incarnation;
         }
         self.version.clone_from(&object.version);
@@ -197,6 +234,7 @@ impl Memory {
         self.forget_looks();
         self.own_write = Some(sent);
         self.first = first;
+        self.claim.intent_acknowledged(first);
         self.blind_until = first.then_some(sent + key_lifetime / 2);
     }
 
@@ -219,6 +257,7 @@ impl Memory {
     /// Puts back what stood before a write that was certainly not applied.
     pub fn write_refused(&mut self, before: Option<Moment>) {
         self.own_write = before;
+        self.claim.write_refused();
     }
 
     /// When the last acknowledged guarded write was sent.
@@ -232,6 +271,7 @@ impl Memory {
         self.sign = true;
         self.first = false;
         self.in_doubt = true;
+        self.claim.sending_create();
         self.forget_looks();
         self.blind_until.get_or_insert(now + key_lifetime / 2);
     }

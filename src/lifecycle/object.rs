@@ -3,8 +3,10 @@
 use jiff::Timestamp;
 
 use super::children::Wishes;
+use crate::api::virtual_machine::{OperationType, VirtualMachineStatus};
 use crate::domain::{
-    ClusterId, IdempotencyKey, Incarnation, InstanceId, InstanceSpec, Intent, ObjectKey, Owner, Uid,
+    ClusterId, IdempotencyKey, Incarnation, Instance, InstanceId, InstanceSpec, Intent, ObjectKey,
+    Owner, Reason, Uid,
 };
 
 /// One version of the object. An object whose spec does not decode still has one, with `spec: None`:
@@ -27,6 +29,8 @@ pub struct Object {
     pub intent: IntentState,
     /// `status.id` with its incarnation.
     pub recorded: Option<Recorded>,
+    /// What `status.operation` says of creates.
+    pub tried: Tried,
     /// What the user wants; `None` where it cannot be read.
     pub spec: Option<InstanceSpec>,
     /// The objects that it is to own; `None` where the spec cannot be read, and then they stay as they are.
@@ -60,6 +64,55 @@ pub struct Recorded {
     /// When the provider made it.
     pub created_at: Option<Timestamp>,
 }
+
+/// What `status.operation` says of creates: read where no key makes it harmless to send one twice.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tried {
+    /// How often one was tried.
+    pub attempts: u32,
+    /// The last one certainly made nothing.
+    pub refused: bool,
+}
+
+impl Recorded {
+    /// What is recorded of an instance.
+    #[must_use]
+    pub fn of(instance: &Instance) -> Self {
+        Self {
+            id: instance.id.clone(),
+            incarnation: instance.incarnation(),
+            created_at: instance.created_at.parse().ok(),
+        }
+    }
+}
+
+impl Tried {
+    /// What this status says.
+    #[must_use]
+    pub fn of(status: &VirtualMachineStatus) -> Self {
+        let operation = status.operation.as_ref();
+        let create = operation.filter(|one| one.kind == OperationType::Create);
+        let reason = create.and_then(|one| one.last_error_reason.as_deref());
+        Self {
+            attempts: create.map_or(0, |one| one.attempts),
+            refused: reason.is_some_and(|reason| MADE_NOTHING.iter().any(|r| r.as_str() == reason)),
+        }
+    }
+}
+
+/// Reasons of a failed create that prove that it made nothing.
+const MADE_NOTHING: [Reason; 10] = [
+    Reason::InvalidImage,
+    Reason::InvalidSpec,
+    Reason::InvalidRequest,
+    Reason::QuotaExceeded,
+    Reason::Forbidden,
+    Reason::CredentialsRejected,
+    Reason::RateLimited,
+    Reason::Busy,
+    Reason::EndpointNotAllowed,
+    Reason::CreateNotSent,
+];
 
 impl IntentState {
     /// Judges the annotation's text for an object with this uid in this cluster.

@@ -44,6 +44,15 @@ pub struct Config {
     /// Whether the inventory of this provider shows this object's instance and will wake it when that changes.
     /// Known per pass; false where the pass looked itself.
     pub watched: bool,
+    /// The first complete list of this provider is under way and will tell of this object's instance: no look yet.
+    /// Known per pass.
+    pub awaited: bool,
+    /// Whether a create without an answer is repeated where nobody can tell what came of it.
+    pub allow_unsafe_create: bool,
+    /// So many missing instances at once are confirmed to be lost.
+    pub confirmed_loss: Option<u32>,
+    /// How many VMs of this ProviderConfig are missing. Known per pass, where this object's is.
+    pub losses: Losses,
     /// Time-out of one provider call; no request takes effect later than this after it was sent.
     pub timeout: Duration,
     /// How old the knowledge of a steady VM may get.
@@ -63,7 +72,52 @@ pub struct ConfigProblem {
     pub error: Option<ProviderError>,
 }
 
+/// VMs of a ProviderConfig whose instances are missing at the provider, counted over a round of looks at all of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Losses {
+    /// Live VMs whose instance is known.
+    pub users: usize,
+    /// Those of them whose last look showed nothing.
+    pub missing: usize,
+    /// Those that were not looked at yet in this round.
+    pub unlooked: usize,
+    /// The provider went back to an earlier state: what it does not show proves nothing.
+    pub doubted: bool,
+}
+
+impl Losses {
+    /// Whether so many are missing that the provider, and not the VMs, is the likelier cause: two or more, and a
+    /// fifth of all.
+    #[must_use]
+    pub fn is_mass(&self) -> bool {
+        Self::is_many(self.missing, self.users) || self.doubted && self.missing > 0
+    }
+
+    /// Whether those that were not looked at could make it so.
+    #[must_use]
+    pub fn may_become_mass(&self) -> bool {
+        self.unlooked > 0 && Self::is_many(self.missing + self.unlooked, self.users)
+    }
+
+    fn is_many(missing: usize, users: usize) -> bool {
+        missing >= 2 && missing * 5 >= users
+    }
+}
+
 impl Config {
+    /// Whether instances can be found by owner although creating is not safe.
+    #[must_use]
+    pub fn finds(&self) -> bool {
+        self.capabilities.list && self.capabilities.tag_filter
+    }
+
+    /// Whether a mass loss is suspected, and nobody confirmed as much.
+    #[must_use]
+    pub fn holds_losses(&self) -> bool {
+        let confirmed = self.confirmed_loss.and_then(|n| usize::try_from(n).ok());
+        self.losses.is_mass() && confirmed.is_none_or(|n| self.losses.missing > n)
+    }
+
     /// Whether creating is safe here: keys and finds are offered, and a key lives long enough that a doubt in
     /// deletion can be settled and looked after twice before the settling is believed no longer.
     #[must_use]

@@ -21,6 +21,10 @@ pub struct Policy {
     pub transition_poll: Duration,
     /// How long a VM may be `Provisioning` before that is called slow (15 min).
     pub provisioning_deadline: Duration,
+    /// An instance younger than this may be missing because the provider does not show it everywhere yet (30 s).
+    pub creation_grace: Duration,
+    /// How soon to ask again whether every VM of a ProviderConfig was looked at (5 s).
+    pub round_again: Duration,
     /// A write of our intent onto an object that somebody keeps stripping happens at most this often (1 s).
     pub intend_again: Duration,
     /// How long the answer of our own write may stand in for a store that lags (5 s), before a live read decides.
@@ -47,6 +51,8 @@ impl Policy {
             look_margin: LOOK_MARGIN,
             transition_poll: Duration::from_secs(2),
             provisioning_deadline: Duration::from_mins(15),
+            creation_grace: Duration::from_secs(30),
+            round_again: Duration::from_secs(5),
             intend_again: Duration::from_secs(1),
             overlay_valid: Duration::from_secs(5),
             children_again: Duration::from_secs(1),
@@ -91,4 +97,8 @@ pub(crate) enum Planted {
     OlderRecorded,
     /// The incarnation stays when an instance is lost.
     NotRaised,
+    /// A create without an answer is repeated at a provider that knows no keys.
+    DoubtRepeated,
+    /// Losses are not counted before instances are made anew.
+    LossesUncounted,
 }

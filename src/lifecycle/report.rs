@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::observed::Observed;
+use super::object::Object;
+use super::observed::{Config, Observed};
 use super::plan::{Action, Plan};
 use super::policy::{Planted, Policy};
 use crate::api::virtual_machine::{
@@ -87,6 +88,8 @@ pub fn report(
         // The check of the ProviderConfig is under way and tells more in a moment. Every VM of it comes by here after
         // a start, and would have its conditions turned over and back.
         (Action::Hold(_), Outcome::Nothing) if awaits_config(seen) => None,
+        // The first list of the provider tells in a moment what a look would show.
+        (Action::Hold(_), Outcome::Nothing) if awaits_list(seen) => None,
         // Nothing was ever made and the object is about to go: writing to it would only delay it.
         (Action::Hold(_), Outcome::Nothing) if leaving_untouched(seen) => None,
         // What was told of this generation stays until the failure lasts.
@@ -119,6 +122,10 @@ pub fn report(
 fn awaits_config(seen: &Observed<'_>) -> bool {
     let problem = seen.config.as_ref().err();
     problem.is_some_and(|problem| problem.reason == Reason::ProviderConfigPending)
+}
+
+fn awaits_list(seen: &Observed<'_>) -> bool {
+    seen.config.as_ref().is_ok_and(|config| config.awaited)
 }
 
 fn leaving_untouched(seen: &Observed<'_>) -> bool {
@@ -171,18 +178,39 @@ fn show_instance(
         new.id = Some(instance.id.as_str().to_owned());
         new.incarnation = Some(u64::from(instance.incarnation().get()));
     }
-    new.addresses = instance
-        .addresses
-        .iter()
-        .take(16)
-        .filter_map(address)
-        .collect();
-    new.instance = Some(InstanceStatus {
+    new.addresses = addresses(instance);
+    new.instance = Some(described(instance));
+}
+
+fn addresses(instance: &Instance) -> Vec<Address> {
+    let first = instance.addresses.iter().take(16);
+    first.filter_map(address).collect()
+}
+
+fn described(instance: &Instance) -> InstanceStatus {
+    InstanceStatus {
         cpu: Some(instance.cpu),
         memory: Some(instance.memory),
         image: Some(instance.image.chars().take(253).collect()),
         created_at: instance.created_at.parse().ok(),
-    });
+    }
+}
+
+/// Whether a status says that nothing is on its way: of this generation, and of an instance that stands.
+#[must_use]
+pub fn is_at_rest(object: &Object, status: &VirtualMachineStatus) -> bool {
+    status.observed_generation == Some(object.generation)
+        && status.operation.is_none()
+        && matches!(status.phase, Some(Phase::Running | Phase::Stopped))
+}
+
+/// Whether a status shows this very instance as it is.
+#[must_use]
+pub fn shows(status: &VirtualMachineStatus, instance: &Instance) -> bool {
+    status.id.as_deref() == Some(instance.id.as_str())
+        && status.phase == Some(picture::phase_of(&instance.phase))
+        && status.addresses == addresses(instance)
+        && status.instance.as_ref() == Some(&described(instance))
 }
 
 fn address(address: &domain::Address) -> Option<Address> {
@@ -223,12 +251,21 @@ fn operation(
                 ..begun(OperationType::Create, seen.wall)
             });
             next.attempts = next.attempts.saturating_add(1);
+            if !keyed(seen) {
+                // What is sent now may make something: a refusal of before says nothing of it.
+                next.last_error_reason = None;
+            }
             Some(next)
         }
         (Action::Create | Action::Settle, Outcome::Failed(error)) => {
             let mut next = same(OperationType::Create)
                 .unwrap_or_else(|| begun(OperationType::Create, seen.wall));
-            next.last_error_reason = Some(super::decide::reason_of(error).to_string());
+            let reason = if error.never_left() {
+                Reason::CreateNotSent
+            } else {
+                super::decide::reason_of(error)
+            };
+            next.last_error_reason = Some(reason.to_string());
             Some(next)
         }
         (Action::Delete(_), Outcome::Failed(error)) => {
@@ -249,6 +286,11 @@ fn operation(
             _,
         ) => old.cloned(),
     }
+}
+
+/// Whether a create may be repeated without harm. Where there is no config, nothing is sent.
+fn keyed(seen: &Observed<'_>) -> bool {
+    seen.config.as_ref().is_ok_and(Config::safe_create)
 }
 
 /// When to look again.
@@ -299,6 +341,7 @@ fn holding(policy: &Policy, seen: &Observed<'_>, reason: Reason) -> Requeue {
         Ok(_) if seen.memory.refused() == Some(seen.object.generation) => {
             Requeue::Steady(policy.longest_backoff)
         }
+        Ok(config) if config.awaited => Requeue::After(policy.transition_poll),
         Ok(config) => match reason {
             Reason::Paused
             | Reason::BlockedByPause

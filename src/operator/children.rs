@@ -7,10 +7,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::{Secret, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
-use kube::{Api, Resource};
+use kube::Resource;
 
+use super::Parts;
 use super::machines::Machines;
-use super::{Parts, Task};
+use super::ports::Task;
+use super::scopes::{FirstList, Scope};
 use crate::api::{MANAGED_BY_LABEL, MANAGER_NAME};
 use crate::controller::children::{OwnedKind, OwnerName, Trace};
 use crate::domain::ObjectKey;
@@ -20,48 +22,60 @@ use crate::telemetry::health::Checks;
 
 /// The watches, as tasks.
 pub(super) fn watches(parts: &Parts, machines: &Machines, ready: &Checks) -> Vec<Task> {
-    vec![
-        watch::<Secret>(parts, machines, ready, OwnedKind::Secret),
-        watch::<Service>(parts, machines, ready, OwnedKind::Service),
-        watch::<EndpointSlice>(parts, machines, ready, OwnedKind::EndpointSlice),
-    ]
+    let mut tasks = Vec::new();
+    tasks.extend(watches_on::<Secret>(
+        parts,
+        machines,
+        ready,
+        OwnedKind::Secret,
+    ));
+    tasks.extend(watches_on::<Service>(
+        parts,
+        machines,
+        ready,
+        OwnedKind::Service,
+    ));
+    let slices = OwnedKind::EndpointSlice;
+    tasks.extend(watches_on::<EndpointSlice>(parts, machines, ready, slices));
+    tasks
 }
 
-fn watch<K>(parts: &Parts, machines: &Machines, ready: &Checks, kind: OwnedKind) -> Task
+fn watches_on<K>(parts: &Parts, machines: &Machines, ready: &Checks, kind: OwnedKind) -> Vec<Task>
 where
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + Debug + 'static,
 {
-    let options = Watching {
-        labels: Some(format!("{MANAGED_BY_LABEL}={MANAGER_NAME}")),
-        ..Watching::default()
-    };
-    let listener = ChildListener {
-        machines: machines.clone(),
-        kind,
-        news: Mutex::default(),
-    };
-    let watch = Watch::<Trace<K>, _>::new(
-        Api::all(parts.client.clone()),
-        options,
-        listener,
-        Arc::clone(&parts.clock),
-        fastrand::Rng::new(),
-        parts.watches.clone(),
-    );
-    let status = watch.status();
-    parts.watches.watch(Arc::clone(&status));
     let name = match kind {
-        OwnedKind::Secret => "owned-secrets-listed",
-        OwnedKind::Service => "owned-services-listed",
-        OwnedKind::EndpointSlice => "owned-endpointslices-listed",
+        OwnedKind::Secret => "owned-secrets",
+        OwnedKind::Service => "owned-services",
+        OwnedKind::EndpointSlice => "owned-endpointslices",
     };
-    ready.add(name, move || {
-        status
-            .is_listed()
-            .then_some(())
-            .ok_or_else(|| "not yet".to_owned())
-    });
-    Box::pin(watch.run())
+    let scopes = Scope::all(&parts.settings);
+    let lists = FirstList::of(scopes.len());
+    let watch = |(scope, first_list): (&Scope, FirstList)| -> Task {
+        let options = Watching {
+            scope: scope.name(),
+            labels: Some(format!("{MANAGED_BY_LABEL}={MANAGER_NAME}")),
+            ..Watching::default()
+        };
+        let listener = ChildListener {
+            machines: machines.clone(),
+            kind,
+            news: Mutex::default(),
+            first_list,
+        };
+        let watch = Watch::<Trace<K>, _>::new(
+            scope.api(parts),
+            options,
+            listener,
+            Arc::clone(&parts.clock),
+            fastrand::Rng::new(),
+            parts.watches.clone(),
+        );
+        parts.watches.watch(watch.status());
+        scope.awaits(ready, name, watch.status());
+        Box::pin(watch.run())
+    };
+    scopes.iter().zip(lists).map(watch).collect()
 }
 
 struct ChildListener {
@@ -69,6 +83,7 @@ struct ChildListener {
     kind: OwnedKind,
     /// Whom the event told last is news to.
     news: Mutex<Vec<ObjectKey>>,
+    first_list: FirstList,
 }
 
 impl ChildListener {
@@ -143,7 +158,11 @@ impl<K: Resource<DynamicType = ()> + 'static> Listener<Trace<K>> for ChildListen
             }
             Event::Removed(object) => self.tell(self.vanished(&object)),
             Event::ListingAgain => {}
-            Event::Listed => self.machines.owned().listed(self.kind),
+            Event::Listed => {
+                if self.first_list.complete() {
+                    self.machines.owned().listed(self.kind);
+                }
+            }
         }
     }
 

@@ -1,22 +1,28 @@
 //! The loop over ProviderConfigs and the Secrets that they name, wired: watches → queue → workers.
 
+use std::fmt::Debug;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
+use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::Secret;
-use kube::Api;
+use kube::Resource;
 use kube::core::PartialObjectMeta;
+use serde::de::DeserializeOwned;
 use tracing::Span;
 
+use super::Parts;
 use super::connect::{Cloud, HttpConnect};
 use super::inventories::Inventories;
 use super::machines::{Machines, outcome};
-use super::{Parts, Task};
+use super::ports::Task;
+use super::scopes::{FirstList, Scope};
 use crate::api::{ANNOTATION_PREFIX, IN_USE_FINALIZER, ProviderConfig};
 use crate::controller::View;
 use crate::controller::configs::{ConfigBook, ConfigReconciler, ConfigTarget};
 use crate::domain::ObjectKey;
+use crate::provider::limited::Standing;
 use crate::runtime::queue::WorkQueue;
 use crate::runtime::schedule::{Job, Lane, Options as Waits, Tenant};
 use crate::runtime::watch::{Event, Listener, Options as Watching, Wake, Watch, Watched};
@@ -56,23 +62,25 @@ impl Configs {
             parts.queues.observer(NAME),
         );
         parts.queues.watch(NAME, &queue);
-        let connect = HttpConnect::new(
-            parts.settings.guard(),
-            parts.term.clone(),
-            parts.provider.clone(),
-            Arc::clone(&parts.clock),
-        );
         let reconciler = ConfigReconciler {
             cluster: parts.cluster.clone(),
-            connect,
+            connect: HttpConnect::new(parts),
             book: Arc::clone(&parts.book),
             wakes: Arc::new(machines.clone()),
             clock: Arc::clone(&parts.clock),
+            orphans: Arc::default(),
+            events: Arc::clone(&parts.events),
         };
         let (book, going) = (Arc::clone(&parts.book), queue.clone());
         machines.on_finished(move |namespace| {
             for config in book.going_in(namespace) {
                 going.add(ConfigTarget::Config(config), Lane::High);
+            }
+        });
+        let (book, suspect) = (Arc::clone(&parts.book), queue.clone());
+        machines.on_suspected(move |config| {
+            if !book.shows_losses(&config) {
+                suspect.add(ConfigTarget::Config(config), Lane::High);
             }
         });
         Self {
@@ -81,6 +89,25 @@ impl Configs {
             queue,
             inventories: inventories.clone(),
         }
+    }
+
+    pub(super) fn queue(&self) -> WorkQueue<ConfigTarget> {
+        self.queue.clone()
+    }
+
+    /// How many ProviderConfigs are looked at at the same time.
+    pub(super) const fn concurrency() -> usize {
+        CONCURRENCY.get()
+    }
+
+    /// How the limits of each ProviderConfig stand.
+    pub(super) fn standings(&self) -> Vec<(ObjectKey, Standing)> {
+        self.reconciler.connect.standings()
+    }
+
+    /// How many instances without an object are known.
+    pub(super) fn orphans(&self) -> usize {
+        self.reconciler.orphans.total()
     }
 
     /// A VirtualMachine went: a ProviderConfig that waits for that may go now.
@@ -96,32 +123,48 @@ impl Configs {
     }
 
     pub(super) fn watches(&self, parts: &Parts, ready: &Checks) -> Vec<Task> {
-        let configs = Watch::<ProviderConfig, _>::new(
-            Api::all(parts.client.clone()),
-            Watching::default(),
-            ConfigListener(self.clone()),
+        let scopes = Scope::all(&parts.settings);
+        let mut tasks: Vec<Task> = Vec::new();
+        for (scope, first_list) in scopes.iter().zip(FirstList::of(scopes.len())) {
+            let listener = ConfigListener {
+                configs: self.clone(),
+                first_list,
+            };
+            let configs = self.watch::<ProviderConfig, _>(parts, scope, listener);
+            scope.awaits(ready, "providerconfigs", configs.status());
+            let secrets = SecretListener(self.clone());
+            let secrets = self.watch::<PartialObjectMeta<Secret>, _>(parts, scope, secrets);
+            tasks.push(Box::pin(configs.run()));
+            tasks.push(Box::pin(secrets.run()));
+        }
+        tasks
+    }
+
+    fn watch<K, L>(&self, parts: &Parts, scope: &Scope, listener: L) -> Watch<K, L>
+    where
+        K: Resource<Scope = NamespaceResourceScope>
+            + Clone
+            + Debug
+            + DeserializeOwned
+            + Send
+            + Sync
+            + 'static,
+        K::DynamicType: Default,
+        L: Listener<K>,
+    {
+        let watch = Watch::new(
+            scope.api(parts),
+            Watching {
+                scope: scope.name(),
+                ..Watching::default()
+            },
+            listener,
             Arc::clone(&parts.clock),
             fastrand::Rng::new(),
             parts.watches.clone(),
         );
-        let secrets = Watch::<PartialObjectMeta<Secret>, _>::new(
-            Api::all(parts.client.clone()),
-            Watching::default(),
-            SecretListener(self.clone()),
-            Arc::clone(&parts.clock),
-            fastrand::Rng::new(),
-            parts.watches.clone(),
-        );
-        parts.watches.watch(secrets.status());
-        let status = configs.status();
-        parts.watches.watch(Arc::clone(&status));
-        ready.add("providerconfigs-listed", move || {
-            status
-                .is_listed()
-                .then_some(())
-                .ok_or_else(|| "not yet".to_owned())
-        });
-        vec![Box::pin(configs.run()), Box::pin(secrets.run())]
+        parts.watches.watch(watch.status());
+        watch
     }
 
     pub(super) fn start(&self, parts: &Parts) -> Workers<ConfigTarget> {
@@ -163,7 +206,10 @@ impl Reconcile<ConfigTarget> for Configs {
     }
 }
 
-struct ConfigListener(Configs);
+struct ConfigListener {
+    configs: Configs,
+    first_list: FirstList,
+}
 
 impl Listener<ProviderConfig> for ConfigListener {
     fn fingerprint(&self, object: &ProviderConfig) -> u64 {
@@ -176,7 +222,7 @@ impl Listener<ProviderConfig> for ConfigListener {
     }
 
     fn on_event(&self, event: Event<ProviderConfig>) {
-        let Self(configs) = self;
+        let configs = &self.configs;
         match event {
             Event::Created(object) | Event::Added(object) | Event::Changed { new: object, .. } => {
                 if let Some(config) = object.sound() {
@@ -194,12 +240,17 @@ impl Listener<ProviderConfig> for ConfigListener {
                 }
             }
             Event::ListingAgain => {}
-            Event::Listed => configs.book.listed(),
+            Event::Listed => {
+                if self.first_list.complete() {
+                    configs.book.listed();
+                }
+            }
         }
     }
 
     fn wake(&self, key: &ObjectKey, _why: Wake) {
-        self.0.queue.cut_short(ConfigTarget::Config(key.clone()));
+        let target = ConfigTarget::Config(key.clone());
+        self.configs.queue.cut_short(target);
     }
 }
 

@@ -5,6 +5,9 @@ use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use reqwest::header::HeaderValue;
+
+use super::Parts;
 use crate::api::provider_config::ProviderConfigSpec;
 use crate::controller::configs::{Connect, Connection};
 use crate::domain::{ObjectKey, Reason, Term};
@@ -12,10 +15,9 @@ use crate::lifecycle::ConfigProblem;
 use crate::provider::credential::Credential;
 use crate::provider::guard::Guard;
 use crate::provider::http::{BuildError, HttpProvider, Options};
-use crate::provider::limited::{LimitOptions, Limited, Limits};
+use crate::provider::limited::{LimitOptions, Limited, Limits, Standing};
 use crate::provider::measured::{Measured, Metrics};
 use crate::provider::time::{Time, Timers};
-use crate::runtime::clock::Clock;
 
 /// What calls go through: limits outside, so that waiting for a turn is not counted as the provider's latency.
 pub(super) type Cloud = Limited<Measured<HttpProvider>>;
@@ -23,6 +25,7 @@ pub(super) type Cloud = Limited<Measured<HttpProvider>>;
 /// Builds clients; keeps the limits of each ProviderConfig, which outlive a client.
 pub(super) struct HttpConnect {
     guard: Guard,
+    user_agent: HeaderValue,
     term: Term,
     metrics: Metrics,
     time: Arc<dyn Time>,
@@ -33,11 +36,13 @@ pub(super) struct HttpConnect {
 type LimitKey = (u32, u32, u32);
 
 impl HttpConnect {
-    pub(super) fn new(guard: Guard, term: Term, metrics: Metrics, clock: Arc<dyn Clock>) -> Self {
+    pub(super) fn new(parts: &Parts) -> Self {
+        let clock = Arc::clone(&parts.clock);
         Self {
-            guard,
-            term,
-            metrics,
+            guard: parts.settings.guard(),
+            user_agent: user_agent(&parts.identity),
+            term: parts.term.clone(),
+            metrics: parts.provider.clone(),
             time: Arc::new(Timers(move || clock.now())),
             limits: Mutex::default(),
         }
@@ -67,6 +72,17 @@ impl HttpConnect {
             }
         }
     }
+
+    /// How the limits of each ProviderConfig stand, by name.
+    pub(super) fn standings(&self) -> Vec<(ObjectKey, Standing)> {
+        let all = self.limits.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut found: Vec<_> = all
+            .iter()
+            .map(|(key, (_, limits))| (key.clone(), limits.standing()))
+            .collect();
+        found.sort_by(|(a, _), (b, _)| a.cmp(b));
+        found
+    }
 }
 
 impl Connect for HttpConnect {
@@ -87,6 +103,7 @@ impl Connect for HttpConnect {
             guard: self.guard.clone(),
         };
         let provider = HttpProvider::new(options).map_err(|error| unusable(&error))?;
+        let provider = provider.called(self.user_agent.clone());
         let measured = Measured::new(provider, self.metrics.clone(), Arc::clone(&self.time));
         let limits = self.limits(connection.key, spec);
         Ok(Limited::new(measured, limits, self.term.clone()))
@@ -96,6 +113,15 @@ impl Connect for HttpConnect {
         let mut all = self.limits.lock().unwrap_or_else(PoisonError::into_inner);
         all.remove(key);
     }
+}
+
+/// Product, version, and which of several processes.
+fn user_agent(identity: &str) -> HeaderValue {
+    let plain = |byte: &char| byte.is_ascii_alphanumeric() || "-_.".contains(*byte);
+    let identity: String = identity.chars().filter(plain).take(128).collect();
+    let product = concat!("vmoperator/", env!("CARGO_PKG_VERSION"));
+    let whole = HeaderValue::try_from(format!("{product} ({identity})"));
+    whole.unwrap_or(HeaderValue::from_static(product))
 }
 
 fn credential(bytes: Vec<u8>) -> Result<Credential, ConfigProblem> {

@@ -9,7 +9,7 @@ use prometheus_client::registry::Registry;
 use super::{Error, client};
 use crate::domain::Term;
 use crate::runtime::clock::Clock;
-use crate::runtime::leader::{Leader, LeaderStatus, Lost, Options, Watchdog, identity};
+use crate::runtime::leader::{Leader, LeaderStatus, Lost, Options, Watchdog};
 use crate::runtime::metrics::LeaderMetrics;
 use crate::settings::Settings;
 use crate::telemetry::requests::CountRequests;
@@ -29,6 +29,7 @@ impl Election {
     /// Prepares the candidacy, with a client of its own: a busy queue of requests must not delay a renewal.
     pub(super) async fn prepare(
         settings: &Settings,
+        identity: &str,
         requests: &CountRequests,
         clock: &Arc<dyn Clock>,
         registry: &mut Registry,
@@ -39,9 +40,8 @@ impl Election {
         }
         let client = client::build(settings, requests.clone()).await?;
         let api: Api<Lease> = Api::namespaced(client, &settings.leader_elect_namespace);
-        let mut random = fastrand::Rng::new();
-        let options = Options::new(LEASE, identity(&settings.pod_name, &mut random));
-        let leader = Leader::new(api, options, Arc::clone(clock), random);
+        let options = Options::new(LEASE, identity);
+        let leader = Leader::new(api, options, Arc::clone(clock), fastrand::Rng::new());
         LeaderMetrics::register(registry, leader.status());
         Ok(Self::Lease(Box::new(leader)))
     }

@@ -5,9 +5,11 @@ use std::fmt;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric};
 use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
 
+use super::configs::Configs;
 use super::inventories::Inventories;
 use super::machines::Machines;
 use crate::api::Phase;
@@ -31,6 +33,8 @@ struct Phases(Machines);
 
 struct InventoryAges(Inventories);
 
+struct Orphans(Machines, Configs);
+
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct Source {
     source: &'static str,
@@ -42,8 +46,14 @@ struct Label {
 }
 
 /// Registers the metrics; once per process.
-pub(super) fn register(registry: &mut Registry, machines: &Machines, inventories: &Inventories) {
+pub(super) fn register(
+    registry: &mut Registry,
+    machines: &Machines,
+    configs: &Configs,
+    inventories: &Inventories,
+) {
     registry.register_collector(Box::new(Phases(machines.clone())));
+    registry.register_collector(Box::new(Orphans(machines.clone(), configs.clone())));
     registry.register_collector(Box::new(InventoryAges(inventories.clone())));
 }
 
@@ -98,5 +108,31 @@ impl Collector for InventoryAges {
             gauge.encode(metric.encode_family(&Source { source })?)?;
         }
         Ok(())
+    }
+}
+
+impl fmt::Debug for Orphans {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Orphans")
+    }
+}
+
+impl Collector for Orphans {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        let Self(machines, configs) = self;
+        let found = ConstGauge::new(i64::try_from(configs.orphans()).unwrap_or(i64::MAX));
+        found.encode(encoder.encode_descriptor(
+            "vmoperator_orphans",
+            "Instances at providers that bear this cluster's tags and belong to no VirtualMachine",
+            None,
+            MetricType::Gauge,
+        )?)?;
+        let let_go = ConstCounter::new(machines.orphaned());
+        let_go.encode(encoder.encode_descriptor(
+            "vmoperator_orphaned",
+            "VirtualMachines that went though an instance may be left, because their users asked for it",
+            None,
+            MetricType::Counter,
+        )?)
     }
 }

@@ -6,22 +6,23 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use kube::Api;
-use serde_json::{Value, json};
 use tracing::Span;
 
 use super::configs::Configs;
 use super::connect::Cloud;
-use super::{CANARY, Parts, Task};
+use super::ports::Task;
+use super::scopes::{FirstList, Scope};
+use super::{CANARY, Parts};
 use crate::api::{ANNOTATION_PREFIX, FINALIZER, VirtualMachine};
 use crate::controller::configs::{ConfigBook, Wakes};
 use crate::controller::kube::{KubeCluster, view_of};
 use crate::controller::{ChildIndex, Reconciler, Target};
-use crate::domain::{ObjectKey, Uid};
-use crate::lifecycle::Requeue;
+use crate::domain::{Moment, ObjectKey, Reason, Uid};
+use crate::lifecycle::{Losses, Requeue};
 use crate::runtime::clock::{Clock, wait_until};
+use crate::runtime::failpoint;
 use crate::runtime::queue::WorkQueue;
-use crate::runtime::schedule::{Job, Lane, Options as Waits, Outcome, Tenant, Whereabouts};
+use crate::runtime::schedule::{Job, Lane, Options as Waits, Outcome, Tenant};
 use crate::runtime::watch::{Event, Listener, Object, Options as Watching, Wake, Watch, Watched};
 use crate::runtime::workers::{Options, Pass, Reconcile, Workers};
 use crate::telemetry::health::Checks;
@@ -53,9 +54,12 @@ pub(super) struct Machines {
     listed: Arc<AtomicBool>,
     /// Told the namespace whenever nothing of an object is left to do.
     finished: Arc<OnceLock<Finished>>,
+    /// Told the ProviderConfig of which a mass loss is suspected.
+    suspected: Arc<OnceLock<Suspected>>,
 }
 
 type Finished = Box<dyn Fn(&str) + Send + Sync>;
+type Suspected = Box<dyn Fn(ObjectKey) + Send + Sync>;
 
 impl Machines {
     pub(super) fn new(parts: &Parts) -> Self {
@@ -71,18 +75,26 @@ impl Machines {
             Arc::clone(&parts.book),
             Arc::clone(&parts.clock),
             parts.policy.clone(),
-        );
+        )
+        .telling(Arc::clone(&parts.events));
         Self {
             reconciler: Arc::new(reconciler),
             queue,
             listed: Arc::default(),
             finished: Arc::default(),
+            suspected: Arc::default(),
         }
     }
 
     /// Whom to tell the namespace whenever nothing of an object is left to do. Set once.
     pub(super) fn on_finished(&self, tell: impl Fn(&str) + Send + Sync + 'static) {
         let first = self.finished.set(Box::new(tell)).is_ok();
+        debug_assert!(first, "one listener");
+    }
+
+    /// Whom to tell of which ProviderConfig a mass loss is suspected. Set once.
+    pub(super) fn on_suspected(&self, tell: impl Fn(ObjectKey) + Send + Sync + 'static) {
+        let first = self.suspected.set(Box::new(tell)).is_ok();
         debug_assert!(first, "one listener");
     }
 
@@ -95,30 +107,38 @@ impl Machines {
         self.reconciler.knowledge().phases().into_iter()
     }
 
-    /// The watch, as a task.
+    /// How many objects were let go of though an instance may be left.
+    pub(super) fn orphaned(&self) -> u64 {
+        self.reconciler.orphaned()
+    }
+
+    /// The watches, as tasks.
     pub(super) fn watches(&self, parts: &Parts, configs: &Configs, ready: &Checks) -> Vec<Task> {
-        let listener = MachineListener {
-            machines: self.clone(),
-            configs: configs.clone(),
-            own: AtomicBool::new(false),
+        let scopes = Scope::all(&parts.settings);
+        let lists = FirstList::of(scopes.len());
+        let watch = |(scope, first_list): (&Scope, FirstList)| -> Task {
+            let listener = MachineListener {
+                machines: self.clone(),
+                configs: configs.clone(),
+                own: AtomicBool::new(false),
+                first_list,
+            };
+            let watch = Watch::new(
+                scope.api(parts),
+                Watching {
+                    scope: scope.name(),
+                    ..Watching::default()
+                },
+                listener,
+                Arc::clone(&parts.clock),
+                fastrand::Rng::new(),
+                parts.watches.clone(),
+            );
+            parts.watches.watch(watch.status());
+            scope.awaits(ready, "virtualmachines", watch.status());
+            Box::pin(watch.run())
         };
-        let watch = Watch::new(
-            Api::all(parts.client.clone()),
-            Watching::default(),
-            listener,
-            Arc::clone(&parts.clock),
-            fastrand::Rng::new(),
-            parts.watches.clone(),
-        );
-        let status = watch.status();
-        parts.watches.watch(Arc::clone(&status));
-        ready.add("virtualmachines-listed", move || {
-            status
-                .is_listed()
-                .then_some(())
-                .ok_or_else(|| "not yet".to_owned())
-        });
-        vec![Box::pin(watch.run())]
+        scopes.iter().zip(lists).map(watch).collect()
     }
 
     /// Takes up the duties of a leader.
@@ -169,6 +189,14 @@ impl Machines {
         }
     }
 
+    /// An instance has gone: whoever has waited longest for a place in this namespace's accounts tries again.
+    fn use_freed_quota(&self, namespace: &str) {
+        let knowledge = self.reconciler.knowledge();
+        if let Some(key) = knowledge.longest_short_of_quota(namespace) {
+            self.queue.retry_early(Target::Object(key), Lane::High);
+        }
+    }
+
     fn follow_up(&self) {
         for target in self.reconciler.follow_ups() {
             self.queue.add(target, Lane::High);
@@ -190,6 +218,7 @@ impl Reconcile<Target> for Machines {
     }
 
     async fn reconcile(&self, job: &Job<Target>) -> Pass {
+        failpoint::reach("pass");
         let pass = self.reconciler.reconcile(&job.key).await;
         self.follow_up();
         // The watch may have told of the end before; a departed object ends without the watch.
@@ -199,6 +228,15 @@ impl Reconcile<Target> for Machines {
             && (ended || departed && pass.requeue == Requeue::OnChange)
         {
             tell(job.key.tenant());
+        }
+        if let (Target::Object(key), Reason::MassLossSuspected) = (&job.key, pass.reason)
+            && let Some(tell) = self.suspected.get()
+            && let Some(config) = self.reconciler.knowledge().config_of(key)
+        {
+            tell(config);
+        }
+        if ended || departed {
+            self.use_freed_quota(job.key.tenant());
         }
         if let Some(id) = &pass.id {
             Span::current().record("id", id);
@@ -229,6 +267,16 @@ impl Wakes for Machines {
         listed.then_some(keys.len() + uids.len())
     }
 
+    fn losses(&self, key: &ObjectKey) -> Losses {
+        let (namespace, name) = (&key.namespace, &key.name);
+        self.reconciler.losses(namespace, name, Moment::START)
+    }
+
+    fn without_object(&self, uids: HashSet<Uid>) -> Option<HashSet<Uid>> {
+        let listed = self.listed.load(Ordering::SeqCst);
+        listed.then(|| self.reconciler.knowledge().without_object(uids))
+    }
+
     fn departed(&self, key: &ObjectKey) -> usize {
         self.users_of(key).1.len()
     }
@@ -240,13 +288,14 @@ impl Wakes for Machines {
 
     fn wake(&self, key: &ObjectKey) {
         let (keys, uids) = self.users_of(key);
+        // Whoever waits after a failure may have failed for what has just been repaired.
         for key in keys {
-            self.queue.add(Target::Object(key), Lane::Low);
+            self.queue.retry_early(Target::Object(key), Lane::Low);
         }
         for uid in uids {
             let namespace = Arc::clone(&key.namespace);
             self.queue
-                .add(Target::Departed { namespace, uid }, Lane::Low);
+                .retry_early(Target::Departed { namespace, uid }, Lane::Low);
         }
     }
 }
@@ -272,6 +321,7 @@ struct MachineListener {
     configs: Configs,
     /// Whether the version told last is our own write.
     own: AtomicBool,
+    first_list: FirstList,
 }
 
 impl MachineListener {
@@ -316,7 +366,11 @@ impl Listener<VirtualMachine> for MachineListener {
                 self.configs.user_went(&view);
             }
             Event::ListingAgain => reconciler.knowledge().doubt_overlays(),
-            Event::Listed => self.machines.listed.store(true, Ordering::SeqCst),
+            Event::Listed => {
+                if self.first_list.complete() {
+                    self.machines.listed.store(true, Ordering::SeqCst);
+                }
+            }
         }
     }
 
@@ -331,22 +385,4 @@ impl Listener<VirtualMachine> for MachineListener {
             Wake::Changed => self.machines.queue.cut_short(target),
         }
     }
-}
-
-/// The queue for the debug page.
-pub(super) fn snapshot(queue: &WorkQueue<Target>) -> Value {
-    let lines = queue.snapshot();
-    let line = |line: &crate::runtime::schedule::Line<Target>| {
-        let (state, seconds) = match line.whereabouts {
-            Whereabouts::Ready(age) => ("ready", age.as_secs_f64()),
-            Whereabouts::Delayed(left, _) => ("delayed", left.as_secs_f64()),
-            Whereabouts::Running(age) => ("running", age.as_secs_f64()),
-        };
-        let key = match &line.key {
-            Target::Object(key) => key.to_string(),
-            Target::Departed { namespace, uid } => format!("{namespace}/departed:{uid}"),
-        };
-        json!({ "key": key, "state": state, "seconds": seconds, "failures": line.failures })
-    };
-    Value::Array(lines.iter().map(line).collect())
 }

@@ -4,10 +4,16 @@ mod children;
 mod client;
 mod configs;
 mod connect;
+mod debug;
 mod election;
 mod gauges;
 mod inventories;
+mod liveness;
 mod machines;
+mod ports;
+mod publish;
+mod scopes;
+mod secure;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -15,23 +21,26 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Parser;
-use futures::future::BoxFuture;
 use prometheus_client::registry::Registry;
 
 use crate::controller::configs::ConfigBook;
+use crate::controller::events::{EventMetrics, EventQueue, EventSink, KubeEvents, Reporter};
 use crate::controller::kube::KubeCluster;
 use crate::domain::{ClusterId, Term};
 use crate::lifecycle::Policy;
 use crate::runtime::clock::{Clock, SystemClock};
-use crate::runtime::failpoint;
 use crate::runtime::metrics::{PassMetrics, QueueMetrics, WatchMetrics};
 use crate::runtime::shutdown::Shutdown;
+use crate::runtime::{failpoint, leader};
 use crate::settings::Settings;
 use crate::telemetry::health::Checks;
 use crate::telemetry::requests::CountRequests;
-use crate::telemetry::{log, metrics, server};
+use crate::telemetry::server::Pages;
+use crate::telemetry::{log, metrics};
 
 use election::Election;
+use ports::{Ports, Task};
+use secure::Secure;
 
 /// Why the operator ends with an error.
 #[derive(Debug, thiserror::Error)]
@@ -92,14 +101,15 @@ fn chain(error: &dyn std::error::Error) -> String {
 fn start(settings: Settings) -> Result<(), Error> {
     let settings_error = |error: Box<dyn std::error::Error + Send + Sync>| Error::Settings(error);
     failpoint::check_environment().map_err(|error| settings_error(error.into()))?;
-    log::init(settings.format(), &settings.log_level).map_err(|e| settings_error(e.into()))?;
+    let log =
+        log::init(settings.format(), &settings.log_level).map_err(|e| settings_error(e.into()))?;
     // An error says that a provider is installed already, by a program that embeds us: as good.
     drop(rustls::crypto::ring::default_provider().install_default());
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .map_err(Error::Process)?;
-    let result = runtime.block_on(run(settings));
+    let result = runtime.block_on(run(settings, log));
     // A pass that blocks its thread cannot be cut, and must not hold up the end either.
     runtime.shutdown_background();
     result
@@ -108,6 +118,9 @@ fn start(settings: Settings) -> Result<(), Error> {
 /// Everything that the parts share.
 struct Parts {
     settings: Settings,
+    log: log::LogHandle,
+    /// Which of several processes this is.
+    identity: String,
     clock: Arc<dyn Clock>,
     cluster: KubeCluster,
     client: kube::Client,
@@ -119,20 +132,35 @@ struct Parts {
     passes: PassMetrics,
     watches: Arc<WatchMetrics>,
     provider: crate::provider::measured::Metrics,
+    events: Arc<dyn EventSink>,
 }
 
-async fn run(settings: Settings) -> Result<(), Error> {
+async fn run(settings: Settings, log: log::LogHandle) -> Result<(), Error> {
     let shutdown = Shutdown::on_signals().map_err(Error::Process)?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let mut registry = metrics::registry();
     let ports = Ports::open(&settings).await?;
+    let secure = ports
+        .is_secure(&settings)
+        .then(|| Secure::prepare(&settings, clock.as_ref()))
+        .transpose()
+        .map_err(|error| Error::Settings(error.into()))?;
     let requests = CountRequests::register(&mut registry);
     let client = client::build(&settings, requests.clone()).await?;
     let cluster_id = client::cluster_id(&settings, &client, &shutdown, clock.as_ref()).await?;
-    let election = Election::prepare(&settings, &requests, &clock, &mut registry).await?;
+    let identity = leader::identity(&settings.pod_name, &mut fastrand::Rng::new());
+    let election =
+        Election::prepare(&settings, &identity, &requests, &clock, &mut registry).await?;
     let provider = crate::provider::measured::Metrics::new();
     provider.register(&mut registry);
+    let reporter = Reporter::new(&settings.pod_name);
+    let (events, writer) = EventQueue::new(
+        KubeEvents::new(client.clone(), reporter),
+        Arc::clone(&clock),
+        EventMetrics::register(&mut registry),
+    );
     let parts = Parts {
+        events: Arc::new(events),
         cluster: KubeCluster::new(client.clone(), cluster_id.clone()),
         client,
         policy: policy(&settings, cluster_id),
@@ -143,10 +171,13 @@ async fn run(settings: Settings) -> Result<(), Error> {
         watches: WatchMetrics::register(&mut registry, Arc::clone(&clock)),
         provider,
         settings,
+        log,
+        identity,
         clock,
         shutdown,
     };
-    work(parts, election, registry, ports).await
+    let events: Task = Box::pin(writer.run());
+    work(parts, election, registry, (ports, secure), events).await
 }
 
 fn policy(settings: &Settings, cluster: ClusterId) -> Policy {
@@ -157,30 +188,9 @@ fn policy(settings: &Settings, cluster: ClusterId) -> Policy {
     }
 }
 
-/// Runs watches and servers from the start, and workers while leading.
-async fn work(
-    parts: Parts,
-    mut election: Election,
-    mut registry: Registry,
-    ports: Ports,
-) -> Result<(), Error> {
-    let machines = machines::Machines::new(&parts);
-    let inventories = inventories::Inventories::new(&parts, &machines);
-    let configs = configs::Configs::new(&parts, &machines, &inventories);
-    gauges::register(&mut registry, &machines, &inventories);
-    let mut tasks = tokio::task::JoinSet::new();
-    let ready = Checks::new();
-    let live = Checks::new();
-    for watch in machines.watches(&parts, &configs, &ready) {
-        tasks.spawn(watch);
-    }
-    for watch in configs.watches(&parts, &ready) {
-        tasks.spawn(watch);
-    }
-    for watch in children::watches(&parts, &machines, &ready) {
-        tasks.spawn(watch);
-    }
-    let draining = parts.shutdown.clone();
+/// Who is asked to stop takes no more requests.
+fn ready_until_shutdown(ready: &Checks, shutdown: &Shutdown) {
+    let draining = shutdown.clone();
     ready.add("shutdown", move || {
         if draining.is_draining() {
             Err("stopping".to_owned())
@@ -188,9 +198,41 @@ async fn work(
             Ok(())
         }
     });
+}
+
+/// Runs watches and servers from the start, and workers while leading.
+async fn work(
+    parts: Parts,
+    mut election: Election,
+    mut registry: Registry,
+    (ports, secure): (Ports, Option<Secure>),
+    events: Task,
+) -> Result<(), Error> {
+    let machines = machines::Machines::new(&parts);
+    let inventories = inventories::Inventories::new(&parts, &machines);
+    let configs = configs::Configs::new(&parts, &machines, &inventories);
+    gauges::register(&mut registry, &machines, &configs, &inventories);
+    let mut tasks = tokio::task::JoinSet::new();
+    tasks.spawn(events);
+    let ready = Checks::new();
+    let live = Checks::new();
+    let watches = machines.watches(&parts, &configs, &ready);
+    let watches = watches.into_iter().chain(configs.watches(&parts, &ready));
+    for watch in watches.chain(children::watches(&parts, &machines, &ready)) {
+        tasks.spawn(watch);
+    }
+    ready_until_shutdown(&ready, &parts.shutdown);
     machines.liveness(&live);
-    let state = debug_state(&machines, &inventories, &election);
-    for server in ports.serve(registry, state, live, ready, &parts.shutdown) {
+    liveness::watches(&live, &parts);
+    liveness::election(&live, &parts, &election);
+    let debug = debug::Debug::new(&parts, &machines, &configs, &inventories, &election);
+    let pages = |gate| Pages {
+        registry: Arc::new(registry),
+        state: Box::new(move || debug.page()),
+        log: parts.log.clone(),
+        gate,
+    };
+    for server in ports.serve(&parts, pages, (live, ready), secure)? {
         tasks.spawn(server);
     }
     tokio::select! {
@@ -223,87 +265,6 @@ async fn work(
     election.release().await;
     tasks.shutdown().await;
     Ok(())
-}
-
-/// The ports, opened before anything else starts, so that a wrong one is known at once.
-struct Ports {
-    metrics: Option<tokio::net::TcpListener>,
-    health: Option<tokio::net::TcpListener>,
-}
-
-type Task = BoxFuture<'static, ()>;
-
-impl Ports {
-    async fn open(settings: &Settings) -> Result<Self, Error> {
-        let open = async |flag: &'static str, text: &str| -> Result<_, server::Error> {
-            Ok(match server::parse_address(flag, text)? {
-                Some(address) => Some(server::listen(flag, address).await?),
-                None => None,
-            })
-        };
-        let wrong = |error: server::Error| Error::Settings(error.into());
-        Ok(Self {
-            metrics: open("--metrics-bind-address", &settings.metrics_bind_address)
-                .await
-                .map_err(wrong)?,
-            health: open(
-                "--health-probe-bind-address",
-                &settings.health_probe_bind_address,
-            )
-            .await
-            .map_err(wrong)?,
-        })
-    }
-
-    fn serve(
-        self,
-        registry: Registry,
-        state: impl Fn() -> serde_json::Value + Send + Sync + 'static,
-        live: Checks,
-        ready: Checks,
-        shutdown: &Shutdown,
-    ) -> Vec<Task> {
-        let mut tasks: Vec<Task> = Vec::new();
-        let mut add = |listener: Option<tokio::net::TcpListener>, router| {
-            let Some(listener) = listener else { return };
-            if let Ok(address) = listener.local_addr() {
-                tracing::info!(%address, "serving");
-            }
-            let stop = shutdown.clone();
-            tasks.push(Box::pin(async move {
-                let stop = async move { stop.immediate().await };
-                if let Err(error) = server::serve(listener, router, stop).await {
-                    tracing::error!(%error, "a server ended");
-                }
-            }));
-        };
-        add(
-            self.metrics,
-            server::metrics_router(Arc::new(registry), state),
-        );
-        add(self.health, server::health_router(live, ready));
-        tasks
-    }
-}
-
-fn debug_state(
-    machines: &machines::Machines,
-    inventories: &inventories::Inventories,
-    election: &Election,
-) -> impl Fn() -> serde_json::Value + Send + Sync + 'static {
-    let (queue, leader) = (machines.queue(), election.status());
-    let inventories = inventories.clone();
-    move || {
-        serde_json::json!({
-            "leader": leader.as_ref().map(|status| serde_json::json!({
-                "identity": status.identity(),
-                "leading": status.is_leading(),
-                "holder": status.holder(),
-            })),
-            "inventories": inventories.snapshot(),
-            "queue": machines::snapshot(&queue),
-        })
-    }
 }
 
 /// How often a canary passes through the queue, to show that workers turn (10 s).

@@ -37,6 +37,17 @@ impl Default for BreakerPolicy {
     }
 }
 
+/// Where a breaker stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Position {
+    /// Calls pass.
+    Closed,
+    /// Calls are held back until a wait is over.
+    Open,
+    /// One call tries whether the provider is back; the others are held back.
+    Probing,
+}
+
 /// What a finished call says of the provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
@@ -182,6 +193,15 @@ impl Breaker {
     /// Whether ordinary calls are held back.
     pub(super) fn is_open(&self) -> bool {
         !matches!(self.state, State::Closed { .. })
+    }
+
+    /// Where it stands.
+    pub(super) fn position(&self) -> Position {
+        match self.state {
+            State::Closed { .. } => Position::Closed,
+            State::Open { .. } => Position::Open,
+            State::Probing => Position::Probing,
+        }
     }
 
     fn open(&mut self, now: Moment, fraction: f64) {

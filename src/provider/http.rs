@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, USER_AGENT};
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
 use url::Url;
 
@@ -114,6 +114,13 @@ impl HttpProvider {
             timeout: options.timeout,
             known: Mutex::new(None),
         })
+    }
+
+    /// Calls itself so in place of `vmoperator/VERSION`: a provider's log tells then which process called.
+    #[must_use]
+    pub fn called(mut self, user_agent: HeaderValue) -> Self {
+        self.headers.insert(USER_AGENT, user_agent);
+        self
     }
 
     /// The URL of a path below the endpoint; each step is percent-encoded.

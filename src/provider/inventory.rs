@@ -79,6 +79,10 @@ struct State {
     index: Index,
     /// The feed answered last time.
     feed: bool,
+    /// The first list has ended, well or not.
+    begun: bool,
+    /// The provider went back to an earlier state, and not everything is known to be there again.
+    went_back: bool,
     /// Pages of the last complete list.
     pages: usize,
 }
@@ -101,6 +105,8 @@ impl Inventory {
             state: Mutex::new(State {
                 index,
                 feed: false,
+                begun: false,
+                went_back: false,
                 pages: 0,
             }),
         })
@@ -122,6 +128,51 @@ impl Inventory {
             revision: instance.revision?,
             watched: state.feed || state.lists_quickly(),
         })
+    }
+
+    /// Whether the first list is still under way: it will tell of whatever is at rest.
+    #[must_use]
+    pub fn is_awaited(&self) -> bool {
+        !self.lock().begun
+    }
+
+    /// Whether an instance is shown as its owner's; `None` where what is known is older than that moment. Absence is
+    /// a hint: enough to count losses by, never to believe in one.
+    #[must_use]
+    pub fn shows(&self, owner: &Owner, id: &InstanceId, since: Moment) -> Option<bool> {
+        let state = self.lock();
+        let known = state.index.as_of().is_some_and(|as_of| as_of >= since);
+        known.then(|| state.index.has(owner, id))
+    }
+
+    /// Whether the provider went back to an earlier state, so that what it does not show may be there all the same.
+    #[must_use]
+    pub fn went_back(&self) -> bool {
+        self.lock().went_back
+    }
+
+    /// Everything that should be there is: what the provider shows counts again.
+    pub fn trust(&self) {
+        self.lock().went_back = false;
+    }
+
+    /// The uids that own instances, and as of when: only from a complete picture that was confirmed not longer ago
+    /// than the poll interval and the time of one call.
+    #[must_use]
+    pub fn owners(&self, now: Moment) -> Option<(Moment, HashSet<Uid>)> {
+        let state = self.lock();
+        let as_of = state.index.as_of()?;
+        let fresh = now.since(as_of) <= self.options.poll + self.options.timeout;
+        fresh.then(|| (as_of, state.index.owners()))
+    }
+
+    /// The instances of these owners that are not being deleted.
+    #[must_use]
+    pub fn instances_of(&self, uids: &HashSet<Uid>) -> Vec<(InstanceId, Uid)> {
+        let state = self.lock();
+        uids.iter()
+            .flat_map(|uid| state.index.staying(uid).map(|id| (id.clone(), uid.clone())))
+            .collect()
     }
 
     /// How it stands.
@@ -147,8 +198,10 @@ impl Inventory {
     ) -> Infallible {
         let mut failures = 0;
         loop {
-            let wait = match self.list(cloud, time).await {
+            let listed = self.list(cloud, time).await;
+            let wait = match listed {
                 Err(error) => {
+                    self.lock().begun = true;
                     failures += 1;
                     backoff(failures).max(error.retry_after.unwrap_or_default())
                 }
@@ -205,7 +258,7 @@ impl Inventory {
     fn listed(&self, list: List, wake: &(impl Fn(HashSet<Uid>) + Send + Sync)) -> bool {
         let as_of = list.began - self.options.capabilities.list_lag;
         let mut state = self.lock();
-        state.pages = list.pages;
+        (state.pages, state.begun) = (list.pages, true);
         let result = state.index.replace(list.items, list.revision, as_of);
         drop(state);
         self.tell(result, wake)
@@ -277,7 +330,11 @@ impl Inventory {
         wake: &(impl Fn(HashSet<Uid>) + Send + Sync),
     ) -> bool {
         let sound = result.is_ok();
-        let uids = result.unwrap_or_else(|Backwards| self.lock().index.forget());
+        let uids = result.unwrap_or_else(|Backwards| {
+            let mut state = self.lock();
+            state.went_back = true;
+            state.index.forget()
+        });
         if !uids.is_empty() {
             wake(uids);
         }

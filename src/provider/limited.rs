@@ -4,6 +4,8 @@
 //! A wait here is short. What would take longer is refused with the time to wait, so that the queue can turn
 //! to the objects of other providers meanwhile.
 
+mod standing;
+
 use std::future::Future;
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -25,6 +27,7 @@ use crate::domain::{
     Capabilities, CreateBody, ErrorKind, IdempotencyKey, Instance, InstanceId, Moment, Operation,
     Owner, ProviderError,
 };
+pub use standing::Standing;
 
 /// Pause after a 429 that names no time.
 const PAUSE_UNNAMED: Duration = Duration::from_secs(5);

@@ -1,7 +1,9 @@
-//! Named points at which a test build kills itself, to prove that dying there loses and doubles nothing.
+//! Named points at which a test build kills itself, panics or stops turning, to prove that dying there loses and
+//! doubles nothing, and that the rest goes on or the process is given up, as it should be.
 //!
 //! Without the feature `failpoints` a point compiles to nothing. With it, `VMOPERATOR_FAILPOINT=name` ends the
-//! process by SIGKILL, as the kernel would, the first time the point is reached; `name:N` the N-th time.
+//! process by SIGKILL, as the kernel would, the first time the point is reached; `name:N` the N-th time. `panic!name`
+//! panics there, `hang!name` blocks its thread for ever.
 
 use thiserror::Error;
 
@@ -17,13 +19,24 @@ pub enum Error {
     )]
     NotCompiledIn,
     /// The variable cannot be read.
-    #[error("{VARIABLE}={0:?} is no fail point: write a name, or name:N with N from 1")]
+    #[error(
+        "{VARIABLE}={0:?} is no fail point: write a name, or name:N with N from 1, with panic! or hang! in front or neither"
+    )]
     Malformed(String),
 }
 
-/// A point and how often it must be reached.
+/// What happens at a point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Act {
+    Kill,
+    Panic,
+    Hang,
+}
+
+/// A point, how often it must be reached, and what happens then.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Spec {
+    act: Act,
     name: String,
     times: u64,
 }
@@ -31,14 +44,21 @@ struct Spec {
 impl Spec {
     fn parse(text: &str) -> Result<Self, Error> {
         let malformed = || Error::Malformed(text.to_owned());
-        let (name, times) = match text.split_once(':') {
+        let (act, point) = match text.split_once('!') {
+            Some(("panic", point)) => (Act::Panic, point),
+            Some(("hang", point)) => (Act::Hang, point),
+            Some(_) => return Err(malformed()),
+            None => (Act::Kill, text),
+        };
+        let (name, times) = match point.split_once(':') {
             Some((name, times)) => (name, times.parse().map_err(|_| malformed())?),
-            None => (text, 1),
+            None => (point, 1),
         };
         if name.is_empty() || times == 0 {
             return Err(malformed());
         }
         Ok(Self {
+            act,
             name: name.to_owned(),
             times,
         })
@@ -62,7 +82,7 @@ pub fn check_environment() -> Result<(), Error> {
 #[inline(always)]
 pub fn reach(_name: &'static str) {}
 
-/// Marks a point. Kills the process when the environment says so.
+/// Marks a point. Kills the process, panics or blocks for ever when the environment says so.
 #[cfg(feature = "failpoints")]
 pub fn reach(name: &'static str) {
     use std::sync::OnceLock;
@@ -80,11 +100,31 @@ pub fn reach(name: &'static str) {
         return;
     };
     if REACHED.fetch_add(1, Ordering::SeqCst) + 1 == spec.times {
-        // SIGKILL: no handler, no destructor, no flush. It cannot fail for the own process.
-        let _ =
-            rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
+        spec.act.strike();
     }
 }
+
+#[cfg(feature = "failpoints")]
+impl Act {
+    fn strike(self) {
+        match self {
+            // SIGKILL: no handler, no destructor, no flush. It cannot fail for the own process.
+            Self::Kill => {
+                let own = rustix::process::getpid();
+                let _ = rustix::process::kill_process(own, rustix::process::Signal::KILL);
+            }
+            #[expect(clippy::panic, reason = "what this point is for")]
+            Self::Panic => panic!("{PAYLOAD}"),
+            Self::Hang => loop {
+                std::thread::park();
+            },
+        }
+    }
+}
+
+/// What a panic carries here: no log may show it.
+#[cfg(feature = "failpoints")]
+const PAYLOAD: &str = "a payload that may be a credential";
 
 #[cfg(test)]
 mod tests;

@@ -24,6 +24,7 @@ mod status;
 mod words;
 
 use super::clock::{Clock, wait_until};
+use super::failpoint;
 use crate::domain::term::{Term, TermHolder};
 use crate::domain::time::Moment;
 use k8s_openapi::api::coordination::v1::Lease;
@@ -168,6 +169,7 @@ impl Leader {
                     return Ok(());
                 };
                 lease.spec = Some(record::released(lease.spec.take(), self.clock.wall()));
+                failpoint::reach("release");
                 match self.update(&lease, limit).await {
                     Err(error) if error.code() == Some(409) => {}
                     other => return other.map(|_| ()),
@@ -176,7 +178,10 @@ impl Leader {
             Ok(())
         };
         match tokio::time::timeout(limit, give_back).await {
-            Ok(Ok(())) => tracing::info!(lease = self.options.name, "lease released"),
+            Ok(Ok(())) => {
+                failpoint::reach("released");
+                tracing::info!(lease = self.options.name, "lease released");
+            }
             Ok(Err(error)) => {
                 tracing::warn!(
                     error = &error as &dyn std::error::Error,
@@ -193,6 +198,7 @@ impl Leader {
     /// One try to get or keep the Lease; every call in it ends within `limit`.
     async fn attempt(&mut self, limit: Duration) -> Result<Try, Error> {
         self.status.beat(self.clock.now());
+        failpoint::reach("election");
         // Fast path: what we hold is written under the version last seen, without a read.
         if self.renewed.is_some()
             && let Some((lease, _)) = self.seen.clone()

@@ -127,9 +127,9 @@ impl<K: Clone + Eq + Hash + Tenant> WorkQueue<K> {
     }
 
     /// See [`Schedule::retry_early`].
-    pub fn retry_early(&self, key: K) {
+    pub fn retry_early(&self, key: K, lane: Lane) {
         let now = self.now();
-        self.lock().schedule.retry_early(key, now);
+        self.lock().schedule.retry_early(key, lane, now);
         self.shared.wake.notify_one();
     }
 

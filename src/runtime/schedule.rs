@@ -175,13 +175,13 @@ impl<K: Clone + Eq + Hash + Tenant> Schedule<K> {
     /// A new generation, a deletion: earlier failures say nothing about it. Ends a back-off, forgets the failures
     /// and runs `key` in the high lane; a running key runs again even if it fails now.
     pub fn cut_short(&mut self, key: K, now: Moment) {
-        self.end_wait(key, true, now);
+        self.end_wait(key, true, Lane::High, now);
     }
 
-    /// What stood in the way may be gone (credentials renewed, provider back): ends a back-off but keeps the
-    /// count of failures. A failure of the run that this begins does not raise it.
-    pub fn retry_early(&mut self, key: K, now: Moment) {
-        self.end_wait(key, false, now);
+    /// What stood in the way may be gone (credentials renewed, provider back): ends a back-off, to run in this lane at
+    /// least, but keeps the count of failures. A failure of the run that this begins does not raise it.
+    pub fn retry_early(&mut self, key: K, lane: Lane, now: Moment) {
+        self.end_wait(key, false, lane, now);
     }
 
     /// The key to run now, if one is ready. It does not come again before [`Schedule::done`].

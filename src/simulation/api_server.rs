@@ -9,7 +9,7 @@ use crate::api;
 use crate::api::VirtualMachineStatus;
 use crate::controller::{ClusterError, Guard, View};
 use crate::domain::{ClusterId, Incarnation, InstanceId, InstanceSpec, ObjectKey, Uid};
-use crate::lifecycle::{IntentState, Object, Recorded};
+use crate::lifecycle::{IntentState, Object, Recorded, Tried};
 
 /// One object as it is stored.
 #[derive(Clone, Debug)]
@@ -76,6 +76,7 @@ impl ApiServer {
             finalizer: false,
             intent: IntentState::Missing,
             recorded: None,
+            tried: Tried::default(),
             spec: Some(spec),
             // The simulated world has virtual machines alone.
             owned: None,
@@ -92,6 +93,7 @@ impl ApiServer {
                 object,
                 finalizers,
                 status: VirtualMachineStatus::default(),
+                foreign_intent: false,
             }),
             annotation: exported,
             status: json!({}),
@@ -245,6 +247,7 @@ impl ApiServer {
             IntentState::judge(stored.annotation.as_deref(), &self.cluster, &object.uid);
         view.status = serde_json::from_value(stored.status.clone()).unwrap();
         object.recorded = recorded(&view.status);
+        object.tried = Tried::of(&view.status);
         let key = object.key.clone();
         if let Some(before) = self.objects.get(&key)
             && before.view == stored.view

@@ -197,7 +197,7 @@ impl Process {
         let mut targets: Vec<Target> = objects.chain(departed).collect();
         targets.sort();
         for target in targets {
-            self.schedule.retry_early(Key(target), now);
+            self.schedule.retry_early(Key(target), Lane::Low, now);
         }
     }
 

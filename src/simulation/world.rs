@@ -12,7 +12,7 @@ use super::swarm::Swarm;
 use super::trace::Trace;
 use super::wire::SimClock;
 use crate::domain::{Capabilities, ClusterId, Moment};
-use crate::lifecycle::{Config, Policy};
+use crate::lifecycle::{Config, Losses, Policy};
 
 /// Virtual time within which a run must converge once faults have stopped.
 const CONVERGES_WITHIN: Duration = Duration::from_hours(2);
@@ -360,6 +360,10 @@ fn config(swarm: &Swarm) -> Config {
         protected: true,
         paused: false,
         watched: false,
+        awaited: false,
+        allow_unsafe_create: false,
+        confirmed_loss: None,
+        losses: Losses::default(),
         timeout: swarm.timeout,
         poll: swarm.poll,
         capabilities: Capabilities {

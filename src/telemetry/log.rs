@@ -3,7 +3,7 @@
 mod json;
 
 use std::io::{self, IsTerminal};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use thiserror::Error;
 use tracing::Subscriber;
 use tracing_subscriber::filter::EnvFilter;
@@ -52,6 +52,7 @@ pub enum Error {
 #[derive(Clone)]
 pub struct LogHandle {
     reload: Arc<dyn Fn(EnvFilter) -> Result<(), Error> + Send + Sync>,
+    level: Arc<Mutex<String>>,
 }
 
 impl LogHandle {
@@ -60,7 +61,15 @@ impl LogHandle {
     /// # Errors
     /// When the text is no level; the old one stays.
     pub fn set_level(&self, level: &str) -> Result<(), Error> {
-        (self.reload)(filter(level)?)
+        (self.reload)(filter(level)?)?;
+        level.clone_into(&mut self.level.lock().unwrap_or_else(PoisonError::into_inner));
+        Ok(())
+    }
+
+    /// The level as it was set last.
+    pub fn level(&self) -> String {
+        let level = self.level.lock().unwrap_or_else(PoisonError::into_inner);
+        level.clone()
     }
 }
 
@@ -134,6 +143,7 @@ where
     let (filter, handle) = reload::Layer::new(filter(level)?);
     let handle = LogHandle {
         reload: Arc::new(move |filter| handle.reload(filter).map_err(|_| Error::Ended)),
+        level: Arc::new(Mutex::new(level.to_owned())),
     };
     let registry = tracing_subscriber::registry().with(filter);
     let layer = tracing_subscriber::fmt::layer().with_writer(writer);

@@ -1,17 +1,14 @@
 //! The two small HTTP servers: health for the kubelet, metrics and state for people and Prometheus.
 
-use super::health::{Checks, Verdict};
-use super::metrics;
+mod pages;
+
+use super::tls::TlsListener;
 use axum::Router;
-use axum::extract::{ConnectInfo, State};
-use axum::http::{StatusCode, header};
-use axum::response::{IntoResponse, Json, Response};
-use axum::routing::get;
-use prometheus_client::registry::Registry;
-use serde_json::Value;
+use axum::extract::connect_info::Connected;
+use axum::serve::{IncomingStream, Listener};
+pub use pages::{Gate, Pages, health_router};
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use thiserror::Error;
 use tokio::net::TcpListener;
 
@@ -105,80 +102,39 @@ pub async fn listen(flag: &'static str, address: SocketAddr) -> Result<TcpListen
     })
 }
 
-/// `/livez`, `/readyz`, and `/healthz` as another name for the first.
-pub fn health_router(live: Checks, ready: Checks) -> Router {
-    let probe = |checks: Checks| get(move || async move { verdict(checks.verdict()) });
-    Router::new()
-        .route("/livez", probe(live.clone()))
-        .route("/healthz", probe(live))
-        .route("/readyz", probe(ready))
-}
-
-/// `/metrics`, and `/debug/state` for callers on the same machine.
-pub fn metrics_router(
-    registry: Arc<Registry>,
-    state: impl Fn() -> Value + Send + Sync + 'static,
-) -> Router {
-    Router::new()
-        .route("/metrics", get(metrics_text).with_state(registry))
-        .route(
-            "/debug/state",
-            get(debug_state).with_state(Arc::new(state) as Arc<DebugState>),
-        )
-}
-
 /// Serves until `stop` is done, then lets answers under way finish.
 ///
 /// # Errors
 /// When the listener fails.
-pub async fn serve(
-    listener: TcpListener,
+pub async fn serve<L>(
+    listener: L,
     router: Router,
     stop: impl Future<Output = ()> + Send + 'static,
-) -> io::Result<()> {
-    let service = router.into_make_service_with_connect_info::<SocketAddr>();
+) -> io::Result<()>
+where
+    L: Listener<Addr = SocketAddr>,
+    for<'a> Peer: Connected<IncomingStream<'a, L>>,
+{
+    let service = router.into_make_service_with_connect_info::<Peer>();
     axum::serve(listener, service)
         .with_graceful_shutdown(stop)
         .await
 }
 
-type DebugState = dyn Fn() -> Value + Send + Sync;
+/// The other side of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Peer(pub SocketAddr);
 
-fn verdict(verdict: Verdict) -> Response {
-    let status = if verdict.healthy {
-        StatusCode::OK
-    } else {
-        StatusCode::INTERNAL_SERVER_ERROR
-    };
-    let text = if verdict.report.is_empty() {
-        "ok\n".to_owned()
-    } else {
-        verdict.report
-    };
-    (status, text).into_response()
-}
-
-async fn metrics_text(State(registry): State<Arc<Registry>>) -> Response {
-    match metrics::text(&registry) {
-        Ok(text) => ([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response(),
-        Err(_) => (
-            StatusCode::INTERNAL_SERVER_ERROR,
-            "a metric cannot be written\n",
-        )
-            .into_response(),
+impl Connected<IncomingStream<'_, TcpListener>> for Peer {
+    fn connect_info(stream: IncomingStream<'_, TcpListener>) -> Self {
+        Self(*stream.remote_addr())
     }
 }
 
-/// The state names objects of every tenant, so only callers on the machine itself (a port-forward, too) see it.
-async fn debug_state(
-    ConnectInfo(peer): ConnectInfo<SocketAddr>,
-    State(state): State<Arc<DebugState>>,
-) -> Response {
-    if !peer.ip().to_canonical().is_loopback() {
-        let why = "only for callers on the loopback: use kubectl port-forward\n";
-        return (StatusCode::FORBIDDEN, why).into_response();
+impl Connected<IncomingStream<'_, TlsListener>> for Peer {
+    fn connect_info(stream: IncomingStream<'_, TlsListener>) -> Self {
+        Self(*stream.remote_addr())
     }
-    Json(state()).into_response()
 }
 
 #[cfg(test)]

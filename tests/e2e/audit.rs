@@ -24,6 +24,10 @@ pub(crate) struct Request {
     /// Whether rights forbade it; a 403 may also come from admission.
     pub(crate) denied: bool,
     pub(crate) received: jiff::Timestamp,
+    /// What the client calls itself.
+    pub(crate) agent: String,
+    /// What follows the question mark of the path.
+    pub(crate) query: String,
 }
 
 /// Every request that was answered, the operator's and everybody else's.
@@ -55,6 +59,11 @@ fn request(event: &Value) -> Request {
         code: event["responseStatus"]["code"].as_u64().unwrap_or_default(),
         denied: event["annotations"]["authorization.k8s.io/decision"] == "forbid",
         received: time("requestReceivedTimestamp").expect("a time"),
+        agent: text(&event["userAgent"]),
+        query: text(&event["requestURI"])
+            .split_once('?')
+            .map(|(_, query)| query.to_owned())
+            .unwrap_or_default(),
     }
 }
 
@@ -68,6 +77,15 @@ pub(crate) fn writes(house: &House, namespace: &str) -> Vec<String> {
     let here = ours.filter(|request| request.namespace == namespace && request.code < 300);
     here.filter(|request| !["events", "leases"].contains(&request.resource.as_str()))
         .map(ToString::to_string)
+        .collect()
+}
+
+/// The operator's writes of events in a namespace that were accepted, one word each: `create events`, `patch events`.
+pub(crate) fn events(house: &House, namespace: &str) -> Vec<String> {
+    let all = requests(house).into_iter();
+    all.filter(|request| request.user == OPERATOR && request.resource == "events")
+        .filter(|request| request.namespace == namespace && request.code < 300)
+        .map(|request| format!("{} {}", request.verb, request.resource))
         .collect()
 }
 
@@ -103,7 +121,12 @@ fn right(verb: &str, resource: &str, group: &str) -> String {
 fn granted() -> BTreeSet<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("config/rbac");
     let mut rights = BTreeSet::new();
-    for file in ["manager-role.yaml", "leader-election-role.yaml"] {
+    let files = [
+        "manager-role.yaml",
+        "leader-election-role.yaml",
+        "metrics-auth-role.yaml",
+    ];
+    for file in files {
         let text = fs::read_to_string(folder.join(file)).expect("the role can be read");
         for document in text.split("\n---\n") {
             let value: Value = serde_saphyr::from_str(document).expect("the role is YAML");

@@ -2,7 +2,7 @@
 //!
 //! I1 one VM for each object, ever · I2 no POST before finalizer and intent are stored · I3 no VM without its object,
 //! no recorded id without its VM · I12 nothing is deleted that a user did not delete, and nothing of somebody else's
-//! changes · no request of the operator was denied.
+//! changes · no request of the operator was denied. What may be judged only when all is calm is in `judge`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,20 +23,7 @@ pub(crate) fn check(house: &House, cloud: &Cloud) {
 
 /// The same where VMs were lost on purpose, so that objects may have had up to so many, one after the other.
 pub(crate) fn check_counting(house: &House, cloud: &Cloud, most: usize) {
-    let evidence = Evidence {
-        vms: cloud.all(),
-        log: cloud.log(),
-        strangers: cloud.strangers().to_vec(),
-        objects: house.vms(),
-        requests: audit::requests(house),
-    };
-    let mut findings = Vec::new();
-    evidence.one_each(most, &mut findings);
-    evidence.intent_first(&mut findings);
-    evidence.none_left_over(&mut findings);
-    evidence.deleted_by_users(&mut findings);
-    evidence.strangers_untouched(&mut findings);
-    evidence.nothing_denied(&mut findings);
+    let findings = Evidence::gather(house, cloud).always(most);
     println!(
         "rights granted and not used so far: {:?}",
         audit::unused_rights(house)
@@ -44,21 +31,51 @@ pub(crate) fn check_counting(house: &House, cloud: &Cloud, most: usize) {
     assert!(findings.is_empty(), "{}", findings.join("\n"));
 }
 
-struct Evidence {
-    vms: Vec<Value>,
-    log: Vec<Value>,
-    strangers: Vec<Value>,
-    objects: Vec<Value>,
-    requests: Vec<Request>,
+/// What both sides wrote down.
+#[derive(Clone)]
+pub(crate) struct Evidence {
+    /// Every VM that the provider ever had.
+    pub(crate) vms: Vec<Value>,
+    /// The provider's log.
+    pub(crate) log: Vec<Value>,
+    /// The VMs that no operator may touch, as they were.
+    pub(crate) strangers: Vec<Value>,
+    /// The VirtualMachines of the cluster.
+    pub(crate) objects: Vec<Value>,
+    /// The API server's log.
+    pub(crate) requests: Vec<Request>,
 }
 
 impl Evidence {
+    /// As things stand now.
+    pub(crate) fn gather(house: &House, cloud: &Cloud) -> Self {
+        Self {
+            vms: cloud.all(),
+            log: cloud.log(),
+            strangers: cloud.strangers().to_vec(),
+            objects: house.vms(),
+            requests: audit::requests(house),
+        }
+    }
+
+    /// What holds at every moment, whatever is under way; every object had so many VMs at most.
+    pub(crate) fn always(&self, most: usize) -> Vec<String> {
+        let mut findings = Vec::new();
+        self.one_each(most, &mut findings);
+        self.intent_first(&mut findings);
+        self.none_left_over(&mut findings);
+        self.deleted_by_users(&mut findings);
+        self.strangers_untouched(&mut findings);
+        self.nothing_denied(&mut findings);
+        findings
+    }
+
     fn is_stranger(&self, id: &Value) -> bool {
         self.strangers.iter().any(|vm| vm["id"] == *id)
     }
 
     /// The VMs that were ever made for objects.
-    fn ours(&self) -> impl Iterator<Item = &Value> {
+    pub(super) fn ours(&self) -> impl Iterator<Item = &Value> {
         self.vms.iter().filter(|vm| !self.is_stranger(&vm["id"]))
     }
 
@@ -182,12 +199,12 @@ impl Evidence {
     }
 }
 
-fn tag(vm: &Value, name: &str) -> String {
+pub(super) fn tag(vm: &Value, name: &str) -> String {
     let value = &vm["tags"][format!("vmoperator/{name}")];
     value.as_str().unwrap_or_default().to_owned()
 }
 
-fn time(call: &Value) -> Timestamp {
+pub(super) fn time(call: &Value) -> Timestamp {
     let text = call["time"].as_str().unwrap_or_default();
     text.parse().expect("a time")
 }

@@ -27,6 +27,20 @@ pub(crate) fn wait_for<T>(future: impl Future<Output = T>) -> T {
     RUNTIME.block_on(future)
 }
 
+/// Runs a future beside the test, until its handle is dropped or aborted.
+pub(crate) fn spawn(future: impl Future<Output = ()> + Send + 'static) -> AbortOnDrop {
+    AbortOnDrop(RUNTIME.spawn(future))
+}
+
+/// A task that ends with its handle.
+pub(crate) struct AbortOnDrop(tokio::task::JoinHandle<()>);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
 /// Path of our VirtualMachines and ProviderConfigs.
 pub(crate) const GROUP: &str = "/apis/compute.example.com/v1";
 
@@ -54,6 +68,22 @@ impl Client {
             match wait_for(self.0.request::<Value>(request)) {
                 Ok(object) => found = Some(object),
                 Err(kube::Error::Api(status)) if status.code == 404 => found = None,
+                Err(_) => return false,
+            }
+            true
+        });
+        found
+    }
+
+    /// The answer to a list, to the byte.
+    pub(crate) fn text(&self, path: &str) -> String {
+        let mut found = String::new();
+        until(&format!("{path} can be read"), || {
+            let request = kube::core::Request::new(path)
+                .list(&ListParams::default())
+                .expect("a valid request");
+            match wait_for(self.0.request_text(request)) {
+                Ok(text) => found = text,
                 Err(_) => return false,
             }
             true

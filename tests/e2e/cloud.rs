@@ -189,6 +189,73 @@ impl Cloud {
         );
     }
 
+    /// How often each fault rule hit so far.
+    pub(crate) fn hits(&self) -> Vec<u64> {
+        let url = format!("{}/faults", self.admin);
+        let rules = call(reqwest::Method::GET, &url, None);
+        let rules = rules["items"].as_array().cloned().unwrap_or_default();
+        let hits = rules.iter().map(|rule| rule["hits"].as_u64());
+        hits.map(Option::unwrap_or_default).collect()
+    }
+
+    /// Idempotency keys that it remembers.
+    pub(crate) fn keys(&self) -> u64 {
+        let stats = call(reqwest::Method::GET, &format!("{}/stats", self.admin), None);
+        let accounts = stats["accounts"].as_object().into_iter().flatten();
+        let keys = accounts.filter_map(|(_, account)| account["idempotencyKeys"].as_u64());
+        keys.sum()
+    }
+
+    /// Revokes the API keys of an account at once; gives their fingerprints, as the log shows them.
+    pub(crate) fn revoke(&self, account: &str) -> Vec<String> {
+        let url = format!("{}/api-keys", self.admin);
+        let keys = call(reqwest::Method::GET, &url, None);
+        let keys = keys["items"].as_array().cloned().unwrap_or_default();
+        let mine = keys.iter().filter(|key| key["account"] == account);
+        let prints: Vec<String> = mine
+            .filter_map(|key| key["fingerprint"].as_str().map(str::to_owned))
+            .collect();
+        for print in &prints {
+            call(reqwest::Method::DELETE, &format!("{url}/{print}"), None);
+        }
+        prints
+    }
+
+    /// Lets an API key in.
+    pub(crate) fn admit(&self, account: &str, key: &str) {
+        let url = format!("{}/api-keys", self.admin);
+        let body = json!({ "account": account, "key": key });
+        call(reqwest::Method::POST, &url, Some(&body));
+    }
+
+    /// Makes a VM of somebody else who has this API key.
+    pub(crate) fn make_as(&mut self, key: &str, body: &Value) {
+        let url = format!("{}/vms", self.url);
+        let made = wait_for(async {
+            let request = reqwest::Client::new().post(url).bearer_auth(key).json(body);
+            let answer = request.send().await.expect("the mock provider answers");
+            answer.json::<Value>().await.expect("the answer is JSON")
+        });
+        let id = made["id"].as_str().expect("an id").to_owned();
+        super::until("somebody else's VM runs", || {
+            let live = self.live();
+            let it = live.into_iter().find(|vm| vm["id"] == id.as_str());
+            let it = it.filter(|vm| vm["phase"] == "Running");
+            self.strangers.extend(it.clone());
+            it.is_some()
+        });
+    }
+
+    /// A VM goes, and its id is given again to somebody else's.
+    pub(crate) fn reuse(&mut self, id: &str) {
+        let url = format!("{}/vms/{id}/reuse", self.admin);
+        let tags = json!({ "tags": { "vmoperator/cluster": "another-cluster", "vmoperator/uid": "another" } });
+        call(reqwest::Method::POST, &url, Some(&tags));
+        let live = self.live();
+        self.strangers
+            .extend(live.into_iter().filter(|vm| vm["id"] == id));
+    }
+
     /// Takes every fault rule away; says how often each one hit.
     pub(crate) fn mend(&self) -> Vec<u64> {
         let url = format!("{}/faults", self.admin);

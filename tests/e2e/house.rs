@@ -172,6 +172,20 @@ impl House {
         self.plane.apply(&config.to_string());
     }
 
+    /// Applies many objects at once.
+    pub(crate) fn apply_all(&self, items: &[Value]) {
+        let list = json!({ "apiVersion": "v1", "kind": "List", "items": items });
+        self.plane.apply(&list.to_string());
+    }
+
+    /// The uid of namespace kube-system: the operator's cluster id.
+    pub(crate) fn cluster(&self) -> String {
+        let system = self.client.get("/api/v1/namespaces", "kube-system");
+        let uid = system.map(|system| system["metadata"]["uid"].clone());
+        let uid = uid.and_then(|uid| uid.as_str().map(str::to_owned));
+        uid.expect("kube-system has a uid")
+    }
+
     /// Applies the guide's manifest under a name.
     pub(crate) fn create(&self, namespace: &str, name: &str) {
         self.plane.apply(&manifest(namespace, name).to_string());

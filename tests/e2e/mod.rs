@@ -5,9 +5,13 @@ pub(crate) mod audit;
 pub(crate) mod checker;
 pub(crate) mod client;
 pub(crate) mod cloud;
+pub(crate) mod golden;
 pub(crate) mod house;
+pub(crate) mod judge;
 pub(crate) mod operator;
+pub(crate) mod proxy;
 mod starter;
+pub(crate) mod terms;
 
 use std::thread;
 use std::time::Duration;
@@ -69,6 +73,24 @@ const _: fn() = || {
     );
     let _ = (Cloud::act, Cloud::ours);
     let _ = (Operator::start_with, Operator::kill, Operator::metrics);
+    let _ = (Operator::start_at, Operator::state, Operator::addresses);
+    let _ = (proxy::Proxy::start, proxy::Proxy::rule, proxy::Proxy::clear);
+    let _ = (proxy::Proxy::hits, proxy::Effect::Status(0), terms::check);
+    let _ = (proxy::Effect::Silence, proxy::Effect::EndAtOnce);
+    let _ = |writes: &terms::LeaseWrite| (writes.at, writes.holder.len(), writes.by_operator);
+    let _ = terms::lease_writes;
     let _ = (operator::ALONE, audit::writes, audit::unused_rights);
+    let _ = (audit::events, golden::check);
     let _ = (checker::check, checker::check_counting, client::condition);
+    let _ = (
+        judge::judge,
+        judge::unexplained,
+        checker::Evidence::unharmed,
+    );
+    let _ = (Cloud::hits, Cloud::revoke, Cloud::admit, Cloud::keys);
+    let _ = Cloud::make_as;
+    let _ = (Cloud::reuse, House::apply_all, House::cluster);
+    let _ = (Operator::text, Operator::pid, Operator::debug_state);
+    let _ = |request: &audit::Request| (request.agent.len(), request.query.len());
+    let _ = client::Client::text;
 };

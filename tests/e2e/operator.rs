@@ -1,7 +1,7 @@
 //! The operator as users run it: its own process, with the rights of the shipped ServiceAccount.
 
 use std::fs::{self, File};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -31,6 +31,16 @@ impl Operator {
 
     /// The same; it kills itself at a fail point, `name` or `name:N`.
     pub(crate) fn start_with(house: &House, flags: &[&str], fail_point: Option<&str>) -> Self {
+        Self::start_at(house, &house.operator_kubeconfig, flags, fail_point)
+    }
+
+    /// The same; it finds the API server by this kubeconfig.
+    pub(crate) fn start_at(
+        house: &House,
+        kubeconfig: &Path,
+        flags: &[&str],
+        fail_point: Option<&str>,
+    ) -> Self {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let log = house.plane.dir().join(format!("operator-{number}.log"));
@@ -38,12 +48,13 @@ impl Operator {
         let mut command = starter::tied(env!("CARGO_BIN_EXE_vmoperator"));
         command
             .arg("--kubeconfig")
-            .arg(&house.operator_kubeconfig)
+            .arg(kubeconfig)
             .args(["--metrics-bind-address=127.0.0.1:0"])
             .args(["--health-probe-bind-address=127.0.0.1:0"])
             .args(["--allow-http", "--endpoint-allow=127.0.0.0/8"])
-            .args(["--log-format=json", "--log-level=debug"])
+            .arg("--log-format=json")
             .args(flags)
+            .env("VMOPERATOR_LOG_LEVEL", "debug")
             .env_remove("VMOPERATOR_FAILPOINT")
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -112,8 +123,14 @@ impl Operator {
         cloud::text(&format!("http://{}/metrics", self.addresses()[0]))
     }
 
+    /// `/debug/state`.
+    pub(crate) fn state(&self) -> Value {
+        let text = cloud::text(&format!("http://{}/debug/state", self.addresses()[0]));
+        serde_json::from_str(&text).expect("the state is JSON")
+    }
+
     /// Where it serves: metrics, then health.
-    fn addresses(&self) -> Vec<String> {
+    pub(crate) fn addresses(&self) -> Vec<String> {
         let lines = self.lines();
         let serving = lines.iter().filter(|line| line["message"] == "serving");
         serving
@@ -127,6 +144,21 @@ impl Operator {
         text.lines()
             .filter_map(|line| serde_json::from_str(line).ok())
             .collect()
+    }
+
+    /// Its log so far, to the byte.
+    pub(crate) fn text(&self) -> String {
+        fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    /// Its process id.
+    pub(crate) fn pid(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// What it shows to those who look for errors in it.
+    pub(crate) fn debug_state(&self) -> String {
+        cloud::text(&format!("http://{}/debug/state", self.addresses()[0]))
     }
 
     fn tail(&self) -> String {

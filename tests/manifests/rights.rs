@@ -94,9 +94,28 @@ fn the_operator_has_these_rights_and_no_others() {
         &[
             "create coordination.k8s.io/leases",
             "get coordination.k8s.io/leases[vmoperator-leader]",
-            "list coordination.k8s.io/leases[vmoperator-leader]",
-            "watch coordination.k8s.io/leases[vmoperator-leader]",
             "update coordination.k8s.io/leases[vmoperator-leader]",
+        ],
+    );
+}
+
+#[test]
+fn serving_metrics_securely_takes_these_rights_and_no_others() {
+    check(
+        "ClusterRole",
+        "vmoperator-metrics-auth-role",
+        &[
+            "create authentication.k8s.io/tokenreviews",
+            "create authorization.k8s.io/subjectaccessreviews",
+        ],
+    );
+    check(
+        "Role",
+        "vmoperator-metrics-ca-role",
+        &[
+            "create /configmaps",
+            "get /configmaps[vmoperator-metrics-ca]",
+            "update /configmaps[vmoperator-metrics-ca]",
         ],
     );
 }
@@ -186,7 +205,7 @@ fn no_role_has_a_wildcard_or_a_way_to_more_rights() {
             }
         }
     }
-    assert_eq!(roles, 6, "name the rights of a new role above");
+    assert_eq!(roles, 8, "name the rights of a new role above");
 }
 
 #[test]
@@ -195,7 +214,7 @@ fn roles_are_bound_to_the_operator_alone() {
         .into_iter()
         .chain(of_kind("RoleBinding"))
         .collect();
-    assert_eq!(bindings.len(), 2);
+    assert_eq!(bindings.len(), 4);
     for Manifest { file, object } in bindings {
         let subjects = object["subjects"].as_array().expect("subjects");
         assert_eq!(subjects.len(), 1, "{}", file.display());

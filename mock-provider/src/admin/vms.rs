@@ -1,5 +1,7 @@
 //! VMs of all accounts, and what may happen to them.
 
+use std::collections::BTreeMap;
+
 use axum::extract::{Path, State};
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -46,6 +48,7 @@ pub(super) struct Details {
     memory: Option<String>,
     image: Option<String>,
     created_at: Option<Timestamp>,
+    tags: BTreeMap<String, String>,
 }
 
 pub(super) async fn act(
@@ -85,6 +88,7 @@ impl Details {
                 image: self.image,
             },
             "strip-tags" => Act::StripTags,
+            "reuse" => Act::Reuse { tags: self.tags },
             "stop" => Act::Stop,
             "run" => Act::Run,
             "created-at" => {
@@ -92,7 +96,7 @@ impl Details {
                 Act::CreatedAt(self.created_at.ok_or_else(missing)?)
             }
             _ => {
-                let known = "vanish, fail, drift, strip-tags, stop, run, created-at";
+                let known = "vanish, fail, drift, strip-tags, reuse, stop, run, created-at";
                 return Err(Problem::not_found(format!(
                     "no act {name:?}; there are {known}"
                 )));

@@ -1,8 +1,9 @@
 //! What happens to VMs without their owner asking: the part of a cloud that tests play.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 
 use super::{Phase, Text, Vm, VmId, World};
@@ -34,6 +35,11 @@ pub enum Act {
     Run,
     /// It was made at another time.
     CreatedAt(Timestamp),
+    /// It is gone, and its id was given again, to a VM that somebody else made at the same moment.
+    Reuse {
+        /// The tags of the other VM.
+        tags: BTreeMap<String, String>,
+    },
 }
 
 /// Why nothing happened.
@@ -116,6 +122,7 @@ impl World {
             Act::Stop => self.edit(&account, number, None, |vm| vm.phase = Phase::Stopped),
             Act::StripTags => self.edit(&account, number, due, |vm| vm.tags = Arc::from([])),
             Act::CreatedAt(at) => self.edit(&account, number, due, |vm| vm.created_at = at),
+            Act::Reuse { tags } => self.reuse(&account, number, tags),
             Act::Drift { cpu, memory, image } => self.edit(&account, number, due, |vm| {
                 vm.cpu = cpu.unwrap_or(vm.cpu);
                 vm.memory = memory.map_or_else(|| vm.memory.clone(), Text::from);
@@ -123,6 +130,20 @@ impl World {
             }),
         };
         changed.ok_or_else(not_found)
+    }
+
+    fn reuse(&mut self, account: &Text, number: u64, tags: BTreeMap<String, String>) -> Option<Vm> {
+        self.accounts.get_mut(account)?.keys.orphan(number);
+        let now = self.now;
+        self.edit(account, number, None, |vm| {
+            // A client that compares times must see that it is another one.
+            vm.created_at = now.max(vm.created_at + SignedDuration::from_secs(1));
+            vm.name = None;
+            vm.tags = tags
+                .iter()
+                .map(|(key, value)| (Text::from(key.as_str()), Text::from(value.as_str())))
+                .collect();
+        })
     }
 
     /// Forgets idempotency keys: of one account or of all, one key or all; says how many.

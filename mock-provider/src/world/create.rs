@@ -38,6 +38,7 @@ impl World {
                 digest: create.digest,
                 answered_at: later(self.now, delay),
                 expires_at: later(self.now, self.settings.key_lifetime),
+                orphaned: false,
             };
             if let Some(account) = self.accounts.get_mut(name) {
                 account.keys.insert(key, known);
@@ -68,6 +69,7 @@ impl World {
             .accounts
             .get(name)
             .and_then(|account| account.live.get(&known.number))
+            .filter(|_| !known.orphaned)
         {
             Some(record) => Ok(Answer::Replayed(record.vm.clone())),
             None => {

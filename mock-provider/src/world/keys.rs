@@ -19,6 +19,9 @@ pub(super) struct Key {
     pub(super) answered_at: Timestamp,
     /// When it is forgotten.
     pub(super) expires_at: Timestamp,
+    /// Its VM is gone although another one bears the id now.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) orphaned: bool,
 }
 
 /// The keys of one account.
@@ -65,6 +68,13 @@ impl Keys {
         }
         self.order.clear();
         std::mem::take(&mut self.known).len()
+    }
+
+    /// The VM that these keys made is gone, whoever bears its id.
+    pub(super) fn orphan(&mut self, number: u64) {
+        for key in self.known.values_mut() {
+            key.orphaned |= key.number == number;
+        }
     }
 
     pub(super) fn len(&self) -> usize {

@@ -309,3 +309,21 @@ async fn there_is_no_admin_interface_unless_asked_for() {
     assert_eq!(server.call("GET", "/stats").status, 404);
     server.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_id_that_is_given_again_is_another_vm_to_everybody() {
+    let server = start(options()).await;
+    server.create("mine", &vm());
+    let before = server.call("GET", "/vms/vm-000001").json();
+    let tags = json!({ "owner": "somebody" });
+    let reused = server.admin("POST", "/vms/vm-000001/reuse", json!({ "tags": tags }));
+    assert_eq!(reused.status, 200);
+    let after = server.call("GET", "/vms/vm-000001").json();
+    assert_eq!((&after["id"], &after["tags"]), (&before["id"], &tags));
+    assert_ne!(after["createdAt"], before["createdAt"]);
+    let found = server.call("GET", "/vms?tag=owner%3Dsomebody").json();
+    assert_eq!(found["items"][0]["id"], "vm-000001");
+    let replay = server.create("mine", &vm());
+    assert_eq!(replay.json()["code"], "KeyOfDeletedVM");
+    server.stop().await;
+}

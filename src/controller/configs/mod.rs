@@ -1,5 +1,7 @@
 //! ProviderConfigs: their own loop, and the book in which the loop over VirtualMachines looks them up.
 
+mod endpoint;
+mod orphans;
 mod pass;
 mod report;
 mod resolve;
@@ -8,10 +10,12 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+pub use orphans::Orphans;
 pub use pass::{ConfigPass, ConfigReconciler, ConfigTarget, Wakes};
 pub use resolve::{Connect, Connection};
 
 use super::clouds::Clouds;
+use crate::api::condition::{ConditionType, find};
 use crate::api::{self, ProviderConfig};
 use crate::domain::{ObjectKey, Reason};
 use crate::lifecycle::{Config, ConfigProblem};
@@ -118,6 +122,15 @@ impl<P: Provider> ConfigBook<P> {
             .is_some_and(|entry| entry.stored.metadata.deletion_timestamp.is_some())
     }
 
+    /// Whether the status of the ProviderConfig says that a mass loss is suspected.
+    #[must_use]
+    pub fn shows_losses(&self, key: &ObjectKey) -> bool {
+        let entries = self.lock();
+        let status = entries.get(key).and_then(|e| e.stored.status.as_ref());
+        let ready = status.and_then(|s| find(&s.conditions, ConditionType::Ready));
+        ready.is_some_and(|ready| ready.reason == Reason::MassLossSuspected.as_str())
+    }
+
     /// The ProviderConfigs of a namespace whose deletion was asked for.
     #[must_use]
     pub fn going_in(&self, namespace: &str) -> Vec<ObjectKey> {
@@ -210,6 +223,7 @@ impl<P: Provider> Clouds for Arc<ConfigBook<P>> {
                     terminating: entry.stored.metadata.deletion_timestamp.is_some(),
                     protected: is_protected(&entry.stored) && entry.secret_protected,
                     paused: is_paused(&entry.stored),
+                    confirmed_loss: confirmed_loss(&entry.stored),
                     ..checked.config.clone()
                 };
                 Ok((config, Arc::clone(&checked.cloud)))
@@ -245,6 +259,16 @@ fn is_paused(config: &ProviderConfig) -> bool {
     annotations
         .and_then(|all| all.get(api::PAUSED_ANNOTATION))
         .is_some_and(|value| value == "true")
+}
+
+/// How many missing instances the user confirms to be lost.
+pub(super) fn confirmed_loss(config: &ProviderConfig) -> Option<u32> {
+    let annotations = config.metadata.annotations.as_ref()?;
+    annotations
+        .get(api::CONFIRM_LOSS_ANNOTATION)?
+        .trim()
+        .parse()
+        .ok()
 }
 
 pub(super) fn key_of(

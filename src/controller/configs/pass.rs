@@ -1,18 +1,20 @@
 //! One pass over a ProviderConfig or over a Secret that one of them names.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Secret;
 use serde_json::json;
 
 use super::resolve::{Connect, check};
-use super::{ConfigBook, is_protected, key_of, report};
+use super::{ConfigBook, Orphans, endpoint, is_protected, key_of, report};
 use crate::api::{self, ProviderConfig};
 use crate::controller::cluster::ClusterError;
+use crate::controller::events::{EventSink, Kind, Regarding};
 use crate::controller::kube::KubeCluster;
 use crate::controller::{AFTER_CONFLICT, patch};
-use crate::domain::{ErrorKind, ObjectKey};
-use crate::lifecycle::{Config, ConfigProblem, Requeue};
+use crate::domain::{ErrorKind, ObjectKey, Uid};
+use crate::lifecycle::{Config, ConfigProblem, Event, Losses, Requeue};
 use crate::runtime::clock::Clock;
 
 /// What the ProviderConfigs' queue holds.
@@ -28,6 +30,10 @@ pub enum ConfigTarget {
 pub trait Wakes: Send + Sync + 'static {
     /// How many VirtualMachines refer to it, departed ones included; `None` before all are known.
     fn users(&self, key: &ObjectKey) -> Option<usize>;
+    /// How many of its VMs are missing at the provider.
+    fn losses(&self, key: &ObjectKey) -> Losses;
+    /// Those of the uids that no VirtualMachine bears, present or departed; `None` before all are known.
+    fn without_object(&self, uids: HashSet<Uid>) -> Option<HashSet<Uid>>;
     /// How many departed objects still need it.
     fn departed(&self, key: &ObjectKey) -> usize;
     /// What is known of it changed: wakes every VirtualMachine that refers to it, in the low lane.
@@ -57,6 +63,10 @@ pub struct ConfigReconciler<N: Connect> {
     pub wakes: Arc<dyn Wakes>,
     /// Time.
     pub clock: Arc<dyn Clock>,
+    /// Instances without an object.
+    pub orphans: Arc<Orphans>,
+    /// Who is told what happens.
+    pub events: Arc<dyn EventSink>,
 }
 
 impl<N: Connect> ConfigReconciler<N> {
@@ -79,6 +89,7 @@ impl<N: Connect> ConfigReconciler<N> {
         // Past the store: it may be older than our last write, and a stale guard would only meet a conflict.
         let Some(config) = self.cluster.config(key).await? else {
             self.connect.forget(key);
+            self.orphans.forget(key);
             self.book.vanished(key);
             self.wakes.wake(key);
             return Ok(done("gone"));
@@ -96,14 +107,14 @@ impl<N: Connect> ConfigReconciler<N> {
         let secret = self.named_secret(key, &config).await?;
         let before = self.book.checked(key);
         let made_of = before.as_ref().map(|checked| checked.made_of.clone());
-        let result = check(
-            (&self.connect, self.cluster.identity()),
-            key,
-            &config,
-            secret.as_ref(),
-            before,
-        )
-        .await;
+        let in_use = self.wakes.users(key) != Some(0);
+        let result = match endpoint::moved(&config, in_use) {
+            Some(problem) => Err(problem),
+            None => {
+                let with = (&self.connect, self.cluster.identity());
+                check(with, key, &config, secret.as_ref(), before).await
+            }
+        };
         let shown = result
             .as_ref()
             .map(|c| c.config.clone())
@@ -120,8 +131,34 @@ impl<N: Connect> ConfigReconciler<N> {
         {
             self.wakes.wake(key);
         }
+        let losses = self.wakes.losses(key);
+        let shown = shown.map(|config| Config { losses, ..config });
+        self.sweep(key, &config).await;
         self.record(&config, &shown).await?;
+        if losses.missing == 0 && losses.unlooked == 0 && self.wakes.users(key).is_some() {
+            self.all_are_there(key, &config).await?;
+        }
         Ok(again(&config, &shown))
+    }
+
+    /// No VM is missing: a confirmation of losses was for those that were, not for the next ones.
+    async fn all_are_there(
+        &self,
+        key: &ObjectKey,
+        config: &ProviderConfig,
+    ) -> Result<(), ClusterError> {
+        if let Some((inventory, _)) = self.book.followed(key) {
+            inventory.trust();
+        }
+        let annotations = config.metadata.annotations.as_ref();
+        if annotations.is_some_and(|all| all.contains_key(api::CONFIRM_LOSS_ANNOTATION)) {
+            // Past what the status write has changed.
+            if let Some(newest) = self.cluster.config(key).await? {
+                let without = json!({ "annotations": { api::CONFIRM_LOSS_ANNOTATION: null } });
+                self.cluster.patch_metadata(&newest, without).await?;
+            }
+        }
+        Ok(())
     }
 
     async fn is_unused(&self, key: &ObjectKey) -> Result<bool, ClusterError> {
@@ -228,7 +265,7 @@ impl<N: Connect> ConfigReconciler<N> {
     ) -> Result<(), ClusterError> {
         let old = config.status.clone().unwrap_or_default();
         let key = key_of(&config.metadata);
-        let new = report::status(
+        let mut new = report::status(
             &old,
             result.as_ref(),
             &config.spec.endpoint,
@@ -236,12 +273,26 @@ impl<N: Connect> ConfigReconciler<N> {
             config.metadata.generation,
             self.clock.wall(),
         );
+        new.orphans = self.orphans.shown(&key, old.orphans);
         let value = |status| serde_json::to_value(status).unwrap_or_default();
         if let Some(difference) = patch::between(&value(&old), &value(&new)) {
             let written = self.cluster.patch_config_status(config, difference).await?;
             self.book.arrived(written);
+            let orphans = self.orphans.of(&key);
+            for event in report::events(&old, &new, &orphans) {
+                self.tell(config, event);
+            }
         }
         Ok(())
+    }
+
+    fn tell(&self, config: &ProviderConfig, event: Event) {
+        let about = Regarding {
+            kind: Kind::ProviderConfig,
+            key: key_of(&config.metadata),
+            uid: Uid::new(config.metadata.uid.as_deref().unwrap_or_default()),
+        };
+        self.events.tell(about, event);
     }
 }
 

@@ -1,11 +1,13 @@
-//! The status of a ProviderConfig. No time and no counter in it moves while nothing happens.
+//! The status of a ProviderConfig, and the events of its changes. No time and no counter in it moves while nothing happens.
 
 use jiff::Timestamp;
 
+use crate::api;
 use crate::api::condition::{self, ConditionStatus, ConditionType, Wanted};
 use crate::api::provider_config::{CapabilitiesStatus, ProviderConfigStatus};
-use crate::domain::{Capabilities, ErrorKind, Reason};
-use crate::lifecycle::{Config, ConfigProblem};
+use crate::domain::{Capabilities, ErrorKind, InstanceId, Reason};
+use crate::lifecycle::event::{self, Deed};
+use crate::lifecycle::{Config, ConfigProblem, Event, Losses};
 
 /// What a check came to, as the status should show it.
 pub(super) fn status(
@@ -35,6 +37,36 @@ pub(super) fn status(
     new
 }
 
+/// The events of an acknowledged status write. `orphans`: those that are known by now.
+pub(super) fn events(
+    old: &ProviderConfigStatus,
+    new: &ProviderConfigStatus,
+    orphans: &[InstanceId],
+) -> Vec<Event> {
+    let ready = event::changed(&old.conditions, &new.conditions, ConditionType::Ready);
+    let ready = ready.and_then(|ready| {
+        let reason = Reason::from_name(&ready.reason)?;
+        event::is_told(reason).then(|| Event::new(reason, Deed::Check, &ready.message))
+    });
+    let more = new.orphans > old.orphans;
+    let found = more.then(|| Event::new(Reason::OrphansFound, Deed::Sweep, &found(orphans)));
+    ready.into_iter().chain(found).collect()
+}
+
+fn found(orphans: &[InstanceId]) -> String {
+    let names: Vec<_> = orphans.iter().take(5).map(InstanceId::as_str).collect();
+    let more = if orphans.len() > names.len() {
+        ", …"
+    } else {
+        ""
+    };
+    format!(
+        "instances at the provider bear this cluster's tags and belong to no VirtualMachine ({}): {}{more}; nothing is done to them: delete them at the provider if nobody needs them",
+        orphans.len(),
+        names.join(", ")
+    )
+}
+
 fn usable(config: &Config) -> Vec<Wanted> {
     let safe = if config.safe_create() {
         yes(
@@ -46,15 +78,15 @@ fn usable(config: &Config) -> Vec<Wanted> {
         no(
             ConditionType::SafeCreate,
             Reason::SafeCreateUnsupported,
-            "the provider offers no idempotency keys that live long enough, or no list of VMs: a create cannot be repeated safely",
+            if config.allow_unsafe_create {
+                "the provider offers no idempotency keys that live long enough, or no list of VMs: a create without an answer is repeated, as spec.allowUnsafeCreate says, and may make a VM twice"
+            } else {
+                "the provider offers no idempotency keys that live long enough, or no list of VMs: a VM whose create gets no answer waits for a person, see its condition CreateInDoubt, or spec.allowUnsafeCreate"
+            },
         )
     };
     vec![
-        yes(
-            ConditionType::Ready,
-            Reason::Usable,
-            "the provider answers and accepts the API key",
-        ),
+        ready(config),
         yes(
             ConditionType::Reachable,
             Reason::Reachable,
@@ -67,6 +99,23 @@ fn usable(config: &Config) -> Vec<Wanted> {
         ),
         safe,
     ]
+}
+
+/// Usable, unless so many VMs are missing that what it shows is not believed.
+fn ready(config: &Config) -> Wanted {
+    if config.holds_losses() {
+        let Losses { missing, users, .. } = config.losses;
+        let message = format!(
+            "{missing} of {users} VMs are missing at the provider; none is made anew until they are back, or until the annotation {}: \"{missing}\" says that they are lost",
+            api::CONFIRM_LOSS_ANNOTATION
+        );
+        return no(ConditionType::Ready, Reason::MassLossSuspected, &message);
+    }
+    yes(
+        ConditionType::Ready,
+        Reason::Usable,
+        "the provider answers and accepts the API key",
+    )
 }
 
 fn unusable(problem: &ConfigProblem) -> Vec<Wanted> {

@@ -5,11 +5,13 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Secret;
 
-use super::{Checked, MadeOf, problem};
+use super::{Checked, MadeOf, confirmed_loss, endpoint, is_paused, problem};
 use crate::api::ProviderConfig;
-use crate::domain::{Capabilities, ClusterId, ObjectKey, ProviderError, Reason};
+use crate::domain::{
+    Capabilities, ClusterId, ErrorKind, ObjectKey, Operation, ProviderError, Reason,
+};
 use crate::lifecycle::decide::reason_of;
-use crate::lifecycle::{Config, ConfigProblem};
+use crate::lifecycle::{Config, ConfigProblem, Losses};
 use crate::provider::inventory::InventoryOptions;
 use crate::provider::{Inventory, Provider};
 
@@ -67,8 +69,9 @@ pub(super) async fn check<N: Connect>(
     };
     // Doubles as the neutral probe: only credentials that were accepted by a read are ever used to create.
     let capabilities = cloud.capabilities().await.map_err(|e| refused(&e))?;
+    still_offered(config, &capabilities)?;
     let config = config_of(key, config, capabilities);
-    let inventory = match before.filter(|before| before.config == config) {
+    let inventory = match before.filter(|before| follows_the_same(&before.config, &config)) {
         Some(before) => before.inventory,
         None => inventory_of(cluster, &config),
     };
@@ -78,6 +81,29 @@ pub(super) async fn check<N: Connect>(
         made_of,
         inventory,
     })
+}
+
+/// A provider that could list and honoured keys does not lose that: a gateway that answers in its place must not make
+/// us give keys and tags up.
+fn still_offered(
+    config: &ProviderConfig,
+    capabilities: &Capabilities,
+) -> Result<(), ConfigProblem> {
+    let before = config.status.as_ref().and_then(|s| s.capabilities.as_ref());
+    let offered = before.is_some_and(|b| b.list || b.idempotency_key_ttl_seconds.is_some());
+    if offered && *capabilities == Capabilities::default() && endpoint::is_where_it_was(config) {
+        let error = ProviderError::without_answer(ErrorKind::Malformed, Operation::Capabilities);
+        return Err(ConfigProblem {
+            reason: reason_of(&error),
+            message: "the provider does not say any more what it can do; check what answers in its place, or make another ProviderConfig".to_owned(),
+            error: Some(error),
+        });
+    }
+    Ok(())
+}
+
+fn follows_the_same(one: &Config, other: &Config) -> bool {
+    one.capabilities == other.capabilities && one.poll == other.poll && one.timeout == other.timeout
 }
 
 fn inventory_of(cluster: &ClusterId, config: &Config) -> Option<Arc<Inventory>> {
@@ -95,8 +121,12 @@ fn config_of(key: &ObjectKey, config: &ProviderConfig, capabilities: Capabilitie
         name: key.name.to_string(),
         terminating: false,
         protected: false,
-        paused: false,
+        paused: is_paused(config),
         watched: false,
+        awaited: false,
+        allow_unsafe_create: config.spec.allow_unsafe_create,
+        confirmed_loss: confirmed_loss(config),
+        losses: Losses::default(),
         timeout: Duration::from_secs(u64::from(config.spec.timeout_seconds)),
         poll: Duration::from_secs(u64::from(config.spec.poll_interval_seconds)),
         capabilities,

@@ -8,6 +8,7 @@ fn view(object: Object, version: &str) -> View {
         object: with(object, |o| o.version = version.to_owned()),
         finalizers: Vec::new(),
         status: crate::api::VirtualMachineStatus::default(),
+        foreign_intent: false,
     }
 }
 
@@ -215,4 +216,24 @@ fn a_config_is_used_by_objects_and_by_departed_ones() {
     }
     knowledge.forget_departed(&uid());
     assert!(knowledge.users_of("team-a", "default").1.is_empty());
+}
+
+#[test]
+fn whoever_is_present_or_departed_is_not_without_an_object() {
+    let knowledge = met();
+    let all = || std::collections::HashSet::from(["u-1", "u-2"].map(Uid::new));
+    let without = |knowledge: &Knowledge| {
+        let uids = knowledge.without_object(all());
+        let mut uids: Vec<String> = uids.iter().map(ToString::to_string).collect();
+        uids.sort();
+        uids
+    };
+    assert_eq!(without(&knowledge), ["u-2"]);
+    // An intent was seen, so that it departs when it vanishes.
+    arrive(&knowledge, intended(1), "11");
+    knowledge.vanished(&policy(), &key(), &uid());
+    assert!(knowledge.departed(&uid()).is_some());
+    assert_eq!(without(&knowledge), ["u-2"]);
+    knowledge.forget_departed(&uid());
+    assert_eq!(without(&knowledge), ["u-1", "u-2"]);
 }

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::cloud::{Cloud, Sky};
 use super::double::{Api, Time, key};
+use super::events::Ear;
 use crate::controller::children::OwnedKind;
 use crate::controller::{Duration, Pass, Reconciler, Requeue, Target, View};
 use crate::domain::{InstancePhase, Uid};
@@ -20,6 +21,7 @@ pub(super) struct Rig {
     pub(super) sky: Sky,
     pub(super) time: Time,
     pub(super) loop_: Reconciler<Api, Sky, Time>,
+    pub(super) ear: Ear,
     /// What the watch delivered last.
     shown: Option<View>,
     shown_children: BTreeMap<ChildKind, (Uid, Present)>,
@@ -36,13 +38,15 @@ impl Rig {
             config: Arc::new(Mutex::new(Ok(config()))),
             inventory: Arc::default(),
         };
-        let loop_ = Self::process(&api, &sky, &time);
+        let ear = Ear::default();
+        let loop_ = Self::process(&api, &sky, &time, &ear);
         Self {
             api,
             cloud,
             sky,
             time,
             loop_,
+            ear,
             shown: None,
             shown_children: BTreeMap::new(),
             departed: Vec::new(),
@@ -50,8 +54,9 @@ impl Rig {
         }
     }
 
-    fn process(api: &Api, sky: &Sky, time: &Time) -> Reconciler<Api, Sky, Time> {
+    fn process(api: &Api, sky: &Sky, time: &Time, ear: &Ear) -> Reconciler<Api, Sky, Time> {
         let loop_ = Reconciler::new(api.clone(), sky.clone(), time.clone(), policy());
+        let loop_ = loop_.telling(Arc::new(ear.clone()));
         loop_.lead();
         for kind in OwnedKind::ALL {
             loop_.owned().listed(kind);
@@ -69,7 +74,7 @@ impl Rig {
 
     /// The process dies; the next one lists.
     pub(super) fn crash(&mut self) {
-        self.loop_ = Self::process(&self.api, &self.sky, &self.time);
+        self.loop_ = Self::process(&self.api, &self.sky, &self.time, &self.ear);
         self.departed.clear();
         self.shown = None;
         self.shown_children.clear();

@@ -8,7 +8,7 @@ use crate::lifecycle::fixtures::{
     KEY_LIFE, NOW, answered, bare, born, config, created, deleting, edited, failure, instance,
     intended, met, no_config, policy, recorded, running, secs, sees, with, wrote_first,
 };
-use crate::lifecycle::observed::ConfigProblem;
+use crate::lifecycle::observed::{ConfigProblem, Losses};
 
 type Resolved = Result<Config, ConfigProblem>;
 
@@ -195,11 +195,6 @@ fn nothing_is_begun_with_a_config_that_may_vanish() {
         Reason::ProviderConfigPending,
     );
     check("paused", |c| c.paused = true, Reason::Paused);
-    check(
-        "basic",
-        |c| c.capabilities.list = false,
-        Reason::SafeCreateUnsupported,
-    );
     let plan = decided(
         &bare(),
         &born(&bare()),
@@ -207,6 +202,55 @@ fn nothing_is_begun_with_a_config_that_may_vanish() {
         &Sighting::unasked(),
     );
     assert_eq!(done(plan), Does::Hold(Reason::ProviderConfigNotFound));
+}
+
+#[test]
+fn losses_are_counted_over_a_whole_round_before_anything_is_made_anew() {
+    let object = created(1);
+    let with = |users, missing, unlooked, confirmed: Option<u32>, doubted| {
+        let mut config = config();
+        config.losses = Losses {
+            users,
+            missing,
+            unlooked,
+            doubted,
+        };
+        config.confirmed_loss = confirmed;
+        done(decided(&object, &met(&object), &Ok(config), &sees(gone())))
+    };
+    let (anew, held) = (Does::Intend(2, true), Does::Hold(Reason::MassLossSuspected));
+    assert_eq!(with(1, 1, 0, None, false), anew, "the only one");
+    assert_eq!(with(10, 1, 0, None, false), anew);
+    assert_eq!(with(10, 2, 0, None, false), held, "two, and a fifth");
+    assert_eq!(with(11, 2, 0, None, false), anew, "less than a fifth");
+    assert_eq!(with(2, 2, 0, None, false), held);
+    let again = Does::Wait(NOW + policy().round_again);
+    assert_eq!(with(10, 1, 1, None, false), again, "the round goes on");
+    assert_eq!(
+        with(100, 1, 18, None, false),
+        anew,
+        "it cannot come to that"
+    );
+    assert_eq!(with(10, 2, 8, None, false), held, "enough is known");
+    assert_eq!(with(10, 5, 0, Some(5), false), anew, "confirmed");
+    assert_eq!(with(10, 5, 0, Some(4), false), held, "more than confirmed");
+    assert_eq!(with(10, 1, 0, None, true), held, "it went back in time");
+    let mut planted = policy();
+    planted.planted = Some(Planted::LossesUncounted);
+    let mut config = config();
+    config.losses.users = 2;
+    config.losses.missing = 2;
+    let (config, sighting, memory) = (Ok(config), sees(gone()), met(&object));
+    let seen = Observed {
+        object: &object,
+        config: &config,
+        sighting: &sighting,
+        memory: &memory,
+        children: None,
+        now: NOW,
+        wall: crate::lifecycle::fixtures::wall(),
+    };
+    assert_eq!(done(decide(&planted, &seen)), anew);
 }
 
 #[test]

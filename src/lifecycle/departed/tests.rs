@@ -1,5 +1,5 @@
 use super::*;
-use crate::domain::{Capabilities, ErrorKind, InstanceId, InstancePhase, Operation};
+use crate::domain::{ErrorKind, InstanceId, InstancePhase, Operation};
 use crate::lifecycle::fixtures::{
     NOW, bare, config, created, failure, instance, no_config, policy, running, secs, sees,
 };
@@ -91,7 +91,7 @@ fn a_config_that_cannot_be_used_is_held_only_by_what_may_exist() {
 }
 
 #[test]
-fn nothing_is_believed_or_done_while_paused_or_with_another_account_or_a_basic_provider() {
+fn nothing_is_believed_or_done_while_paused_or_with_another_account() {
     let absent = sees(Current::Absent(Sureness::Confirmed));
     let present = sees(Current::Present(running(1)));
     let changed = |change: fn(&mut Config)| -> Resolved {
@@ -102,7 +102,6 @@ fn nothing_is_believed_or_done_while_paused_or_with_another_account_or_a_basic_p
     for config in [
         changed(|c| c.paused = true),
         changed(|c| c.capabilities.account = Some("other".to_owned())),
-        changed(|c| c.capabilities = Capabilities::default()),
     ] {
         for sighting in [&absent, &present] {
             let what = format!("{config:?}");

@@ -1,5 +1,5 @@
 use super::*;
-use crate::domain::{Capabilities, ClusterId, ErrorKind};
+use crate::domain::{ClusterId, ErrorKind};
 use crate::lifecycle::fixtures::{
     KEY_LIFE, LAG, LONG, NOW, answered, bare, born, config, created, deleting, edited, intended,
     met, no_config, policy, secs, with, wrote_first,
@@ -41,11 +41,6 @@ fn nothing_is_asked_where_the_decision_is_to_hold() {
         "another account",
         &created(1),
         &with_config(|c| c.capabilities.account = Some("b".to_owned())),
-    );
-    check(
-        "basic provider",
-        &created(1),
-        &with_config(|c| c.capabilities = Capabilities::default()),
     );
     let let_go = with(deleting(created(1)), |o| {
         o.force_orphan = Some("x".to_owned())
@@ -183,7 +178,8 @@ fn between_two_looks_nobody_is_asked() {
         (NOW - secs(3), NOW - secs(2)),
         LONG,
     );
-    let at = NOW - secs(2) + LONG;
+    // Its age is not known, so it is given the time that a young one needs to show.
+    let at = NOW - secs(2) + policy().creation_grace;
     check("too early", &object, &memory, &Due::Wait(at));
     let later = due(&policy(), &object, &memory, &Ok(config()), at, false);
     assert_eq!(later, look(Some("i-1"), Find::IfNotGot));
@@ -198,6 +194,13 @@ fn between_two_looks_nobody_is_asked() {
     );
 }
 
+/// A memory whose process made the instance so long ago.
+fn made(ago: Duration) -> Memory {
+    let mut memory = met(&created(1));
+    memory.presence_mut().made(NOW - ago);
+    memory
+}
+
 #[test]
 fn a_long_pair_is_taken_wherever_a_create_of_anybody_may_be_under_way() {
     let check = |what: &str, object: &Object, memory: &Memory, expected| {
@@ -209,9 +212,12 @@ fn a_long_pair_is_taken_wherever_a_create_of_anybody_may_be_under_way() {
     check(
         "lost: before the next incarnation",
         &created(1),
-        &met(&created(1)),
+        &made(secs(3600)),
         LONG,
     );
+    let grace = policy().creation_grace;
+    check("lost, age unknown", &created(1), &met(&created(1)), grace);
+    check("lost, young", &created(1), &made(secs(1)), secs(29));
     for kind in [
         ErrorKind::KeyReused,
         ErrorKind::KeyInUse,

@@ -9,7 +9,7 @@ use crate::lifecycle::plan::{Action, Plan};
 use crate::lifecycle::policy::Policy;
 use crate::lifecycle::report::Outcome;
 use crate::lifecycle::report::verdict::{
-    Verdict, failed_look, provider_ready, stalled, with_owned,
+    Verdict, failed_look, is_unanswerable, provider_ready, stalled, with_owned,
 };
 use crate::lifecycle::report::words;
 
@@ -64,9 +64,9 @@ impl Picture {
                 }
             },
         };
-        let stalled = stalled(reason, &provisioned, &ready, deleting.as_ref());
+        let stalled = stalled((seen, plan), &provisioned, &ready, deleting.as_ref());
         Self {
-            lost: reason == Reason::Lost && instance.is_none(),
+            lost: matches!(reason, Reason::Lost | Reason::MassLossSuspected) && instance.is_none(),
             instance_phase: instance.map(|i| i.phase.clone()),
             provider_ready,
             provisioned,
@@ -156,28 +156,37 @@ fn provisioned(
             @ (Reason::OwnershipUnproven | Reason::ClusterIdChanged | Reason::AccountChanged),
             _,
         ) => Verdict::unknown(reason, words::held(reason).to_owned()),
-        (reason @ (Reason::SpecUnreadable | Reason::SafeCreateUnsupported), _) => {
+        (reason @ (Reason::SpecUnreadable | Reason::MassLossSuspected), _) => {
             Verdict::no(reason, words::held(reason).to_owned())
+        }
+        (reason, _) if is_unanswerable(seen, plan) => {
+            Verdict::unknown(reason, words::UNANSWERED.to_owned())
         }
         (Reason::Lost, None) => Verdict::no(Reason::Lost, words::lost(object)),
         // What was made stays made until it is confirmed lost, whether or not it can be seen.
         _ if object.known().is_some() => Verdict::yes(Reason::Created, words::created(object)),
-        (_, Some(error)) => not_created(error),
+        (_, Some(error)) => not_created(seen, error),
         (_, None) if seen.memory.refused() == Some(object.generation) => {
             let refusal = seen.memory.refusal();
-            refusal.map_or_else(|| not_begun(plan.reason), not_created)
+            refusal.map_or_else(
+                || not_begun(seen, plan.reason),
+                |error| not_created(seen, error),
+            )
         }
         (reason, None) => match seen.memory.failure() {
             Some(last) if matches!(plan.action, Action::Hold(_) | Action::NoteAttempt) => {
-                not_created(&last.error)
+                not_created(seen, &last.error)
             }
-            Some(_) | None => not_begun(reason),
+            Some(_) | None => not_begun(seen, reason),
         },
     }
 }
 
-fn not_created(error: &ProviderError) -> Verdict {
-    let message = words::create_failed(error);
+fn not_created(seen: &Observed<'_>, error: &ProviderError) -> Verdict {
+    let message = match unfindable(seen).filter(|_| !error.made_nothing()) {
+        Some(words) => words.to_owned(),
+        None => words::create_failed(error),
+    };
     if error.may_have_happened() {
         let reason = match error.kind {
             ErrorKind::Malformed => Reason::MalformedAnswer,
@@ -189,13 +198,25 @@ fn not_created(error: &ProviderError) -> Verdict {
     }
 }
 
-fn not_begun(reason: Reason) -> Verdict {
+fn not_begun(seen: &Observed<'_>, reason: Reason) -> Verdict {
     match reason {
         Reason::CreateInDoubt | Reason::CreateResultUnknown => {
-            Verdict::unknown(reason, words::IN_DOUBT.to_owned())
+            let words = unfindable(seen).unwrap_or(words::IN_DOUBT);
+            Verdict::unknown(reason, words.to_owned())
         }
         _ => Verdict::no(Reason::CreatePending, words::PENDING.to_owned()),
     }
+}
+
+/// What to say of a create without an answer where the provider cannot be asked what came of it.
+fn unfindable(seen: &Observed<'_>) -> Option<&'static str> {
+    let config = seen.config.as_ref().ok()?;
+    let unfindable = !config.safe_create() && !config.finds();
+    unfindable.then_some(if config.allow_unsafe_create {
+        words::REPEATED
+    } else {
+        words::UNANSWERED
+    })
 }
 
 fn provisioned_with(policy: &Policy, seen: &Observed<'_>, instance: &Instance) -> Verdict {
@@ -310,10 +331,8 @@ fn deletion(seen: &Observed<'_>, plan: &Plan, failure: Option<&ProviderError>) -
         return Verdict::yes(Reason::DeletionBlocked, message);
     }
     match plan.reason {
-        reason @ (Reason::OwnershipUnproven
-        | Reason::ClusterIdChanged
-        | Reason::AccountChanged
-        | Reason::SafeCreateUnsupported) => {
+        reason
+        @ (Reason::OwnershipUnproven | Reason::ClusterIdChanged | Reason::AccountChanged) => {
             Verdict::yes(Reason::DeletionBlocked, words::blocked(words::held(reason)))
         }
         Reason::CreateInDoubt | Reason::CreateResultUnknown | Reason::CreatePending => {

@@ -125,13 +125,26 @@ pub(super) fn with_owned(
     }
 }
 
+/// Whether a create has no answer and only a person can find out what came of it.
+pub(super) fn is_unanswerable(seen: &Observed<'_>, plan: &Plan) -> bool {
+    let config = seen.config.as_ref().ok();
+    plan.reason == Reason::CreateInDoubt
+        && !seen.object.deleting
+        && config.is_some_and(|config| !config.safe_create())
+}
+
 /// What waits for a person; a deletion does where it is held, whatever its instance was like.
 pub(super) fn stalled(
-    held: Reason,
+    (seen, plan): (&Observed<'_>, &Plan),
     provisioned: &Verdict,
     ready: &Verdict,
     deleting: Option<&Verdict>,
 ) -> Option<Verdict> {
+    let held = plan.reason;
+    if is_unanswerable(seen, plan) {
+        let message = words::UNANSWERED.to_owned();
+        return Some(Verdict::yes(Reason::CreateInDoubt, message));
+    }
     if let Some(deletion) = deleting {
         return waits_for_a_person(held).then(|| Verdict::yes(held, deletion.message.clone()));
     }
@@ -153,8 +166,9 @@ fn waits_for_a_person(reason: Reason) -> bool {
             | Reason::AccountChanged
             | Reason::OwnershipUnproven
             | Reason::SpecUnreadable
-            | Reason::SafeCreateUnsupported
+            | Reason::MassLossSuspected
             | Reason::EndpointNotAllowed
+            | Reason::EndpointChanged
             | Reason::ProviderConfigInvalid
             | Reason::OwnedObjectConflict
     )

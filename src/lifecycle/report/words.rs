@@ -13,6 +13,8 @@ pub(super) const USABLE: &str = "the ProviderConfig is usable";
 pub(super) const PENDING: &str = "nothing was asked of the provider yet";
 pub(super) const IN_DOUBT: &str =
     "a create may have been sent; the provider is asked before another one is";
+pub(super) const UNANSWERED: &str = "a create got no answer, and this provider cannot be asked what came of it: look there for a VM of this name and delete it; then delete this object and create it anew, or set spec.allowUnsafeCreate of the ProviderConfig";
+pub(super) const REPEATED: &str = "a create got no answer; as spec.allowUnsafeCreate of the ProviderConfig says, it is sent again";
 pub(super) const NOT_SEEN: &str = "the instance has not been seen yet";
 pub(super) const IN_SYNC: &str = "image, cpu and memory are as the spec says";
 pub(super) const RUNNING: &str = "the instance runs as the spec says";
@@ -170,8 +172,8 @@ pub(super) fn held(reason: Reason) -> &'static str {
         Reason::SpecUnreadable => {
             "the spec cannot be read by this version of the operator; write it anew"
         }
-        Reason::SafeCreateUnsupported => {
-            "the provider offers no idempotency keys that live long enough, or no list of instances, so a create could make a second VM"
+        Reason::MassLossSuspected => {
+            "many VMs of the ProviderConfig are missing at the provider at once; none is made anew until they are back, or until the ProviderConfig's annotation compute.example.com/confirm-loss confirms the loss"
         }
         Reason::ProviderConfigDeleting => {
             "the ProviderConfig is being deleted, so nothing new is made with it; create it anew once it is gone"

@@ -68,6 +68,26 @@ impl Index {
         (alone && instance.belongs_to(owner)).then_some(instance)
     }
 
+    /// Whether the instance of this id is there and the owner's.
+    pub(super) fn has(&self, owner: &Owner, id: &InstanceId) -> bool {
+        let instance = self.instances.get(id);
+        instance.is_some_and(|instance| instance.belongs_to(owner))
+    }
+
+    /// The uids that own instances.
+    pub(super) fn owners(&self) -> HashSet<Uid> {
+        self.of.keys().cloned().collect()
+    }
+
+    /// An owner's instances that are not being deleted.
+    pub(super) fn staying(&self, uid: &Uid) -> impl Iterator<Item = &InstanceId> {
+        let ids = self.of.get(uid).into_iter().flatten();
+        ids.filter(|id| {
+            let instance = self.instances.get(*id);
+            instance.is_some_and(|one| one.phase != InstancePhase::Deleting)
+        })
+    }
+
     /// Takes a complete list that shows the account as it was at `as_of` or later. Gives the owners of whatever is
     /// different, none the first time: nobody was told anything before.
     pub(super) fn replace(

@@ -1,7 +1,12 @@
-use super::{Error, Spec};
+use super::{Act, Error, Spec};
 
 fn spec(name: &str, times: u64) -> Result<Spec, Error> {
+    spec_of(Act::Kill, name, times)
+}
+
+fn spec_of(act: Act, name: &str, times: u64) -> Result<Spec, Error> {
     Ok(Spec {
+        act,
         name: name.to_owned(),
         times,
     })
@@ -14,8 +19,24 @@ fn a_name_means_the_first_time_and_a_number_means_that_time() {
 }
 
 #[test]
+fn a_word_in_front_says_what_happens_there() {
+    assert_eq!(Spec::parse("panic!pass"), spec_of(Act::Panic, "pass", 1));
+    assert_eq!(Spec::parse("hang!pass:2"), spec_of(Act::Hang, "pass", 2));
+}
+
+#[test]
 fn what_is_no_fail_point_is_refused() {
-    for text in ["", ":1", "name:", "name:0", "name:-1", "name:x", "name:1:2"] {
+    for text in [
+        "",
+        "panic!",
+        "burn!pass",
+        ":1",
+        "name:",
+        "name:0",
+        "name:-1",
+        "name:x",
+        "name:1:2",
+    ] {
         assert_eq!(
             Spec::parse(text),
             Err(Error::Malformed(text.to_owned())),

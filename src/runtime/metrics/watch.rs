@@ -11,6 +11,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::registry::Registry;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 /// Metrics of every watch of the process; give a clone of the `Arc` to each watch as its observer.
 pub struct WatchMetrics {
@@ -68,6 +69,11 @@ impl WatchMetrics {
             .unwrap_or_else(PoisonError::into_inner)
             .push(status);
     }
+
+    /// Every watch of the process, as it was added.
+    pub fn statuses(&self) -> Vec<Arc<WatchStatus>> {
+        self.watches.statuses()
+    }
 }
 
 impl Observer for WatchMetrics {
@@ -92,10 +98,45 @@ impl Observer for WatchMetrics {
     }
 }
 
+/// What is told of a kind that several watches share, one for each namespace.
+struct OfKind {
+    kind: String,
+    /// The longest silence of any of them.
+    silence: Duration,
+    lists: u64,
+}
+
 #[derive(Clone)]
 struct Watches {
     clock: Arc<dyn Clock>,
     list: Arc<Mutex<Vec<Arc<WatchStatus>>>>,
+}
+
+impl Watches {
+    fn statuses(&self) -> Vec<Arc<WatchStatus>> {
+        let list = self.list.lock().unwrap_or_else(PoisonError::into_inner);
+        list.clone()
+    }
+
+    fn by_kind(&self) -> Vec<OfKind> {
+        let now = self.clock.now();
+        let mut kinds: Vec<OfKind> = Vec::new();
+        for status in self.statuses() {
+            let silence = now.since(status.last_heard());
+            match kinds.iter_mut().find(|of| of.kind == status.kind()) {
+                Some(of) => {
+                    of.silence = of.silence.max(silence);
+                    of.lists += status.lists();
+                }
+                None => kinds.push(OfKind {
+                    kind: status.kind().to_owned(),
+                    silence,
+                    lists: status.lists(),
+                }),
+            }
+        }
+        kinds
+    }
 }
 
 impl fmt::Debug for Watches {
@@ -106,26 +147,21 @@ impl fmt::Debug for Watches {
 
 impl Collector for Watches {
     fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), fmt::Error> {
-        let now = self.clock.now();
-        let watches = self
-            .list
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone();
-        let kind = |status: &Arc<WatchStatus>| vec![("kind", status.kind().to_owned())];
-        let age = "Time since the API server last said anything about a kind";
+        let kinds = self.by_kind();
+        let kind = |of: &OfKind| vec![("kind", of.kind.clone())];
+        let age = "Time since the API server last said anything about a kind, the longest where it is watched in several namespaces";
         write(
             &mut encoder,
             ("vmoperator_watch_last_event_age_seconds", age, Gauge),
-            &watches,
-            |status| (kind(status), now.since(status.last_heard()).as_secs_f64()),
+            &kinds,
+            |of| (kind(of), of.silence.as_secs_f64()),
         )?;
         let lists = "Complete lists of a kind";
         write(
             &mut encoder,
             ("vmoperator_watch_lists", lists, Total),
-            &watches,
-            |status| (kind(status), status.lists() as f64),
+            &kinds,
+            |of| (kind(of), of.lists as f64),
         )
     }
 }

@@ -17,8 +17,8 @@ pub(super) enum Next {
 }
 
 impl<K: Clone + Eq + Hash + Tenant> Schedule<K> {
-    pub(super) fn end_wait(&mut self, key: K, fresh: bool, now: Moment) {
-        self.add(key.clone(), Lane::High, now);
+    pub(super) fn end_wait(&mut self, key: K, fresh: bool, lane: Lane, now: Moment) {
+        self.add(key.clone(), lane, now);
         let Some(entry) = self.entries.get_mut(&key) else {
             return;
         };
@@ -34,7 +34,7 @@ impl<K: Clone + Eq + Hash + Tenant> Schedule<K> {
             entry.early = true;
             let entry = *entry;
             self.delayed.remove(&(due, ticket));
-            self.make_ready(key, entry, Lane::High, now);
+            self.make_ready(key, entry, entry.lane, now);
         }
     }
 

@@ -19,6 +19,8 @@ use std::time::Duration;
 /// What is watched, and how patiently.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
+    /// What is told of where it watches: the namespace that `api` covers, `None` for all.
+    pub scope: Option<String>,
     /// Label selector, `None` for all.
     pub labels: Option<String>,
     /// Field selector, `None` for all.
@@ -37,6 +39,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
+            scope: None,
             labels: None,
             fields: None,
             watch_for: Duration::from_secs(55),
@@ -93,7 +96,7 @@ where
         observer: Arc<dyn Observer>,
     ) -> Self {
         let kind = K::kind(&K::DynamicType::default()).into_owned();
-        let status = Arc::new(WatchStatus::new(kind, clock.now()));
+        let status = Arc::new(WatchStatus::new(kind, options.scope.clone(), clock.now()));
         let (writer, backoff) = (Writer::new(), Backoff::new(random));
         Self {
             api,

@@ -1,6 +1,7 @@
 //! What others may know of a watch.
 
 use crate::domain::time::Moment;
+use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -13,6 +14,20 @@ pub struct Failure {
     pub code: Option<u16>,
     /// What the client says.
     pub message: String,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            step,
+            code,
+            message,
+        } = self;
+        match code {
+            Some(code) => write!(f, "{step} refused with {code}: {message}"),
+            None => write!(f, "{step} failed: {message}"),
+        }
+    }
 }
 
 /// Who wants to know of failures and arrivals: metrics. Must not block.
@@ -38,6 +53,7 @@ impl Observer for Unobserved {
 #[derive(Debug)]
 pub struct WatchStatus {
     kind: String,
+    scope: Option<String>,
     beat: AtomicU64,
     heard: AtomicU64,
     listed: AtomicBool,
@@ -46,9 +62,10 @@ pub struct WatchStatus {
 }
 
 impl WatchStatus {
-    pub(super) fn new(kind: String, now: Moment) -> Self {
+    pub(super) fn new(kind: String, scope: Option<String>, now: Moment) -> Self {
         Self {
             kind,
+            scope,
             beat: AtomicU64::new(now.as_nanos()),
             heard: AtomicU64::new(now.as_nanos()),
             listed: AtomicBool::new(false),
@@ -60,6 +77,11 @@ impl WatchStatus {
     /// The kind watched.
     pub fn kind(&self) -> &str {
         &self.kind
+    }
+
+    /// The namespace in which it is watched; `None` for all.
+    pub fn scope(&self) -> Option<&str> {
+        self.scope.as_deref()
     }
 
     /// The last sign that the task turns: every try, failed ones too. Never older than about a minute in a task that

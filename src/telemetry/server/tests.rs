@@ -1,23 +1,75 @@
-use super::{Error, health_router, listen, metrics_router, parse_address, serve};
+use super::{Error, Gate, Pages, Peer, health_router, listen, parse_address, serve};
+use crate::telemetry::access::Refusal;
 use crate::telemetry::health::Checks;
+use crate::telemetry::log::{Format, subscriber};
 use crate::telemetry::metrics::{CONTENT_TYPE, registry};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
-use axum::http::{Request, StatusCode};
-use serde_json::json;
+use axum::http::{HeaderMap, Method, Request, StatusCode};
+use futures::future::BoxFuture;
+use serde_json::{Value, json};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
+/// Lets the method through that is named in the header `x-may`.
+struct Named;
+
+impl Gate for Named {
+    fn check<'a>(
+        &'a self,
+        headers: &'a HeaderMap,
+        method: &'a Method,
+        path: &'a str,
+    ) -> BoxFuture<'a, Result<(), Refusal>> {
+        Box::pin(async move {
+            match headers.get("x-may") {
+                None => Err(Refusal::Unknown),
+                Some(may) if may == method.as_str() => Ok(()),
+                Some(_) => Err(Refusal::Forbidden(path.to_owned())),
+            }
+        })
+    }
+}
+
+fn metrics(state: Value, gate: Option<Arc<dyn Gate>>) -> Router {
+    let (kept, log) = subscriber(Format::Json, "info", std::io::sink).unwrap();
+    let pages = Pages {
+        registry: Arc::new(registry()),
+        // The level can be changed for as long as its subscriber lives.
+        state: Box::new(move || {
+            let _ = &kept;
+            state.clone()
+        }),
+        log,
+        gate,
+    };
+    pages.router()
+}
+
 /// Status, content type and body of a GET from `peer`.
 async fn get(router: Router, path: &str, peer: &str) -> (StatusCode, String, String) {
+    ask(router, ("GET", path), (peer, None), "").await
+}
+
+async fn ask(
+    router: Router,
+    (method, path): (&str, &str),
+    (peer, may): (&str, Option<&str>),
+    body: &str,
+) -> (StatusCode, String, String) {
     let peer: SocketAddr = peer.parse().unwrap();
-    let request = Request::builder()
+    let mut request = Request::builder();
+    if let Some(may) = may {
+        request = request.header("x-may", may);
+    }
+    let request = request
+        .method(method)
         .uri(path)
-        .extension(ConnectInfo(peer))
-        .body(Body::empty())
+        .extension(ConnectInfo(Peer(peer)))
+        .body(Body::from(body.to_owned()))
         .unwrap();
     let answer = router.oneshot(request).await.unwrap();
     let kind = answer
@@ -56,7 +108,7 @@ async fn probes_answer_by_their_checks() {
 
 #[tokio::test]
 async fn metrics_come_in_prometheus_text() {
-    let router = metrics_router(Arc::new(registry()), || json!({}));
+    let router = metrics(json!({}), None);
     let (status, kind, body) = get(router, "/metrics", "10.0.0.9:1").await;
     assert_eq!((status, kind.as_str()), (StatusCode::OK, CONTENT_TYPE));
     assert!(body.contains("vmoperator_build_info"));
@@ -64,7 +116,7 @@ async fn metrics_come_in_prometheus_text() {
 
 #[tokio::test]
 async fn the_inner_state_is_for_callers_on_this_machine() {
-    let router = metrics_router(Arc::new(registry()), || json!({"queue": []}));
+    let router = metrics(json!({"queue": []}), None);
     for peer in ["127.0.0.1:1", "[::1]:1", "[::ffff:127.0.0.1]:1"] {
         let (status, kind, body) = get(router.clone(), "/debug/state", peer).await;
         assert_eq!(
@@ -77,6 +129,47 @@ async fn the_inner_state_is_for_callers_on_this_machine() {
         assert_eq!(status, StatusCode::FORBIDDEN, "{peer}");
         assert!(body.contains("port-forward") && !body.contains("queue"));
     }
+}
+
+#[tokio::test]
+async fn a_secure_server_asks_everybody_for_metrics_and_strangers_for_its_state() {
+    let router = || metrics(json!({"queue": []}), Some(Arc::new(Named)));
+    for peer in ["127.0.0.1:1", "10.0.0.9:1"] {
+        for (may, expected) in [
+            (None, StatusCode::UNAUTHORIZED),
+            (Some("PUT"), StatusCode::FORBIDDEN),
+            (Some("GET"), StatusCode::OK),
+        ] {
+            let answer = ask(router(), ("GET", "/metrics"), (peer, may), "").await;
+            assert_eq!(answer.0, expected, "{peer} {may:?}");
+            let answer = ask(router(), ("GET", "/debug/state"), (peer, may), "").await;
+            let local = peer.starts_with("127");
+            let expected = if local { StatusCode::OK } else { expected };
+            assert_eq!(answer.0, expected, "{peer} {may:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_level_of_the_log_is_shown_and_set_and_nonsense_is_refused() {
+    let router = metrics(json!({}), None);
+    let put = ("PUT", "/debug/log-level");
+    let here = ("127.0.0.1:1", None);
+    let answer = ask(router.clone(), put, here, "debug,hyper=trace\n").await;
+    assert_eq!(
+        (answer.0, answer.2.as_str()),
+        (StatusCode::OK, "debug,hyper=trace\n")
+    );
+    let answer = ask(router.clone(), put, here, "loud").await;
+    assert_eq!(answer.0, StatusCode::BAD_REQUEST);
+    assert!(answer.2.contains("write error, warn"), "{}", answer.2);
+    let answer = get(router.clone(), "/debug/log-level", "127.0.0.1:1").await;
+    assert_eq!(answer.2, "debug,hyper=trace\n");
+    let answer = ask(router.clone(), put, ("10.0.0.9:1", None), "off").await;
+    assert_eq!(answer.0, StatusCode::FORBIDDEN);
+    let long = "x".repeat(5000);
+    let answer = ask(router, put, here, &long).await;
+    assert_eq!(answer.0, StatusCode::PAYLOAD_TOO_LARGE);
 }
 
 #[test]

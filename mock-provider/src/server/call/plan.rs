@@ -1,6 +1,7 @@
 //! What a call asks, who asks it, and what is to go wrong.
 
 use axum::body::Bytes;
+use axum::http::header::USER_AGENT;
 use axum::http::request::Parts as Head;
 use jiff::Timestamp;
 
@@ -14,6 +15,8 @@ use crate::world::{Call, Code, Refusal, Text};
 /// A call that is known but not carried out yet.
 pub(super) struct Plan {
     pub(super) request_id: String,
+    arrived: Timestamp,
+    user_agent: Option<String>,
     pub(super) caller: Caller,
     pub(super) route: Route,
     pub(super) read: Read,
@@ -27,7 +30,9 @@ pub(super) struct Plan {
 impl Plan {
     /// Reads a request and asks the fault rules.
     pub(super) fn new(inner: &mut Inner, head: &Head, body: Result<Bytes, Refusal>) -> Self {
-        let request_id = inner.request_id();
+        let (request_id, arrived) = (inner.request_id(), inner.now());
+        let user_agent = head.headers.get(USER_AGENT);
+        let user_agent = user_agent.map(|name| String::from_utf8_lossy(name.as_bytes()).into());
         let caller = inner.keyring.identify(&head.headers);
         let (path, query) = (head.uri.path(), head.uri.query().unwrap_or(""));
         let route = route(&head.method, path);
@@ -65,6 +70,8 @@ impl Plan {
         });
         Self {
             request_id,
+            arrived,
+            user_agent,
             caller,
             route,
             read,
@@ -85,6 +92,8 @@ impl Plan {
         let mut entry = Entry {
             seq: 0,
             time,
+            arrived: self.arrived,
+            user_agent: self.user_agent.clone(),
             operation: self.route.operation,
             account: self.caller.account.clone(),
             api_key: self.caller.fingerprint.clone(),

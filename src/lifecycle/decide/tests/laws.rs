@@ -2,6 +2,7 @@
 
 use super::{Action, Current, IntentState, Observed, Plan, Sureness, decide, policy};
 use crate::domain::Incarnation;
+use crate::lifecycle::basic::{LET_GO, is_clear};
 use crate::lifecycle::due::account_changed;
 use crate::lifecycle::fixtures::{owner, worlds};
 use crate::lifecycle::policy::Planted;
@@ -67,6 +68,7 @@ fn each_bug_planted_in_the_decision_breaks_a_law() {
         Planted::NoWriteBeforeCreate,
         Planted::BlindForEver,
         Planted::StrippedIsNoIntent,
+        Planted::DoubtRepeated,
     ] {
         let mut policy = policy();
         policy.planted = Some(bug);
@@ -85,6 +87,18 @@ fn require(holds: bool, law: &str) -> Result<(), String> {
     if holds { Ok(()) } else { Err(law.to_owned()) }
 }
 
+/// A provider whose creates no key guards.
+fn keyless(seen: &Observed<'_>) -> bool {
+    let config = seen.config.as_ref();
+    config.is_ok_and(|config| !config.safe_create())
+}
+
+/// … and that nobody can ask for what it made.
+fn blind(seen: &Observed<'_>) -> bool {
+    let config = seen.config.as_ref();
+    keyless(seen) && config.is_ok_and(|config| !config.finds())
+}
+
 fn is_hold(plan: &Plan) -> bool {
     matches!(plan.action, Action::Hold(_))
 }
@@ -93,7 +107,10 @@ fn lets_go(seen: &Observed<'_>, plan: &Plan) -> bool {
     match &plan.action {
         Action::RemoveFinalizer {
             orphaned: Some(why),
-        } => seen.object.deleting && seen.object.force_orphan.as_ref() == Some(why),
+        } => {
+            let asked = seen.object.force_orphan.as_ref() == Some(why);
+            seen.object.deleting && (asked || blind(seen) && why == LET_GO)
+        }
         _ => false,
     }
 }
@@ -115,10 +132,16 @@ fn create(seen: &Observed<'_>, plan: &Plan) -> Result<(), String> {
     )?;
     let stands = seen.memory.own_write_stands(&policy(), seen.now);
     require(stands, "create without our own write")?;
-    let blind = seen.memory.may_create_blind(&policy(), seen.now);
+    let blind = if keyless(seen) {
+        is_clear(object, seen.memory)
+    } else {
+        seen.memory.may_create_blind(&policy(), seen.now)
+    };
     match &seen.sighting.current {
+        _ if self::blind(seen) => require(blind, "create in doubt that nobody can clear"),
         Current::Unasked => require(blind, "create without a find"),
         Current::Absent(Sureness::Confirmed) => Ok(()),
+        other if keyless(seen) => require(blind, &format!("create although {other:?}")),
         other => Err(format!("create although {other:?}")),
     }
 }
@@ -147,10 +170,12 @@ fn finalizer(seen: &Observed<'_>, plan: &Plan) -> Result<(), String> {
         return Ok(());
     }
     let gone = seen.sighting.current == Current::Absent(Sureness::Confirmed);
-    require(gone, "finalizer off without proof")?;
+    let unsent = keyless(seen) && is_clear(seen.object, seen.memory);
+    require(gone || unsent, "finalizer off without proof")?;
     require(seen.sighting.ours().next().is_none(), "an instance is left")?;
     let settled = seen.object.intent().is_none()
         || seen.object.known().is_some()
+        || keyless(seen)
         || !seen.memory.create_in_doubt(seen.now);
     require(settled, "finalizer off with a create in doubt")
 }
@@ -175,15 +200,11 @@ fn holding(seen: &Observed<'_>, plan: &Plan) -> Result<(), String> {
         .config
         .as_ref()
         .is_ok_and(|c| account_changed(seen.object, c));
-    let basic = seen
-        .config
-        .as_ref()
-        .is_ok_and(|c| !c.capabilities.safe_create());
     let blind = matches!(
         seen.sighting.current,
         Current::Unknown(_) | Current::Unproven(_)
     );
-    let stopped = other_cluster || other_account || basic || blind || seen.config.is_err();
+    let stopped = other_cluster || other_account || blind || seen.config.is_err();
     let still = is_hold(plan) || lets_go(seen, plan);
     require(!stopped || still, "acts although it must not")
 }
@@ -213,11 +234,14 @@ fn intend(seen: &Observed<'_>, plan: &Plan) -> Result<(), String> {
         require(!same || !first, "first a second time")?;
         let seen_higher = highest >= Some(intent.incarnation);
         let proven = seen.sighting.current == Current::Absent(Sureness::Confirmed);
-        require(same || seen_higher || proven, "raised without proof")?;
+        let unsent = keyless(seen) && is_clear(object, seen.memory);
+        let sure = same || seen_higher || proven || unsent;
+        require(sure, "raised without proof")?;
     } else {
         let fits = highest == Some(intent.incarnation)
             || seen.sighting.current == Current::Absent(Sureness::Confirmed)
-            || (seen.memory.born() && intent.incarnation == Incarnation::FIRST);
+            || (seen.memory.born() && intent.incarnation == Incarnation::FIRST)
+            || blind(seen);
         require(fits, "a new intent without a long pair")?;
     }
     require(

@@ -1,6 +1,7 @@
 //! Calls that are held back, and the probe.
 
 use super::*;
+use crate::provider::breaker::Position;
 
 #[tokio::test(start_paused = true)]
 async fn after_failures_in_a_row_calls_are_held_back_and_told_how_long() {
@@ -119,4 +120,27 @@ async fn what_is_not_sent_is_counted_and_an_open_breaker_leaves_with_its_limits(
     let mut text = String::new();
     prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
     assert!(text.contains("breaker_open 0"), "{text}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn how_the_limits_stand_is_told() {
+    let rig = rig();
+    let calm = rig.limits.standing();
+    assert_eq!(calm.breaker, Position::Closed);
+    assert_eq!((calm.held_back, calm.paused), (None, Duration::ZERO));
+    assert_eq!(calm.in_flight, 0);
+    open(&rig).await;
+    let held = rig.limits.standing();
+    assert_eq!(held.breaker, Position::Open);
+    // A second, shortened by up to a quarter.
+    let wait = held.held_back.expect("calls are held back");
+    assert!((750..=1000).contains(&wait.as_millis()), "{wait:?}");
+    rig.time.sleep(Duration::from_secs(1)).await;
+    rig.cloud.say(|_| after(Duration::from_secs(2)));
+    let (_, probing) = tokio::join!(rig.delete(), async {
+        tokio::task::yield_now().await;
+        rig.limits.standing()
+    });
+    assert_eq!(probing.breaker, Position::Probing);
+    assert_eq!(probing.in_flight, 1);
 }

@@ -150,7 +150,7 @@ fn a_run_begun_before_its_wait_was_over_does_not_lengthen_the_wait() {
         s.done(&key, FAILED, at(now));
     }
     for _ in 0..100 {
-        s.retry_early(key.clone(), at(4));
+        s.retry_early(key.clone(), Lane::High, at(4));
         assert_eq!(s.take(at(4)).map(|job| job.failures), Some(3));
         s.done(&key, FAILED, at(4));
     }

@@ -17,7 +17,7 @@ enum Op {
     Add(usize, Lane),
     AddAfter(usize, u64, Lane),
     CutShort(usize),
-    RetryEarly(usize),
+    RetryEarly(usize, Lane),
     Take,
     Done(usize, Outcome),
     Forget(usize),
@@ -47,7 +47,7 @@ fn op() -> impl Strategy<Value = Op> {
         6 => (n(), lane()).prop_map(|(n, lane)| Op::Add(n, lane)),
         3 => (n(), 0..20u64, lane()).prop_map(|(n, secs, lane)| Op::AddAfter(n, secs, lane)),
         1 => n().prop_map(Op::CutShort),
-        1 => n().prop_map(Op::RetryEarly),
+        1 => (n(), lane()).prop_map(|(n, lane)| Op::RetryEarly(n, lane)),
         8 => Just(Op::Take),
         6 => (n(), outcome).prop_map(|(n, outcome)| Op::Done(n, outcome)),
         1 => n().prop_map(Op::Forget),
@@ -84,8 +84,8 @@ proptest! {
                     schedule.add_after(key(n), Duration::from_secs(secs), lane, now);
                     model.add_after(n, secs, lane);
                 }
-                Op::CutShort(n) => { schedule.cut_short(key(n), now); model.end_wait(n, true) }
-                Op::RetryEarly(n) => { schedule.retry_early(key(n), now); model.end_wait(n, false) }
+                Op::CutShort(n) => { schedule.cut_short(key(n), now); model.end_wait(n, true, Lane::High) }
+                Op::RetryEarly(n, lane) => { schedule.retry_early(key(n), lane, now); model.end_wait(n, false, lane) }
                 Op::Take => {
                     let job = schedule.take(now).map(|job| (job.key, job.lane, job.failures));
                     let expected = model.take().map(|(n, lane, failures)| (key(n), lane, failures));
@@ -153,7 +153,7 @@ proptest! {
                     Op::Add(n, lane) => schedule.add(key(n), lane, now),
                     Op::AddAfter(n, secs, lane) => schedule.add_after(key(n), Duration::from_secs(secs), lane, now),
                     Op::CutShort(n) => schedule.cut_short(key(n), now),
-                    Op::RetryEarly(n) => schedule.retry_early(key(n), now),
+                    Op::RetryEarly(n, lane) => schedule.retry_early(key(n), lane, now),
                     Op::Take => taken.extend(schedule.take(now)),
                     Op::Done(n, outcome) => schedule.done(&key(n), outcome, now),
                     Op::Forget(n) => schedule.forget(&key(n)),

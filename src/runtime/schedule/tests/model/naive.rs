@@ -174,8 +174,8 @@ impl Model {
         }
     }
 
-    pub(super) fn end_wait(&mut self, n: usize, fresh: bool) {
-        self.add(n, Lane::High);
+    pub(super) fn end_wait(&mut self, n: usize, fresh: bool, lane: Lane) {
+        self.add(n, lane);
         let now = self.now;
         let Some(mut row) = self.row(n).cloned() else {
             return;
@@ -193,7 +193,8 @@ impl Model {
             At::Delayed(..) => {
                 row.failures = if fresh { 0 } else { row.failures };
                 row.early = true;
-                self.ready(row, Lane::High, now);
+                let lane = row.lane;
+                self.ready(row, lane, now);
             }
         }
     }

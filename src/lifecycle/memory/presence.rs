@@ -1,0 +1,75 @@
+//! When an object's instance was made, last looked for, and first missed.
+
+use std::time::Duration;
+
+use super::Memory;
+use crate::domain::Moment;
+
+/// Whether the instance that an object knows of is where it should be, as far as this process saw.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Presence {
+    /// When a create of this process was answered with it.
+    made: Option<Moment>,
+    /// When it was last looked for, whatever came of it.
+    looked: Option<Moment>,
+    /// Since when looks show that it is not there.
+    missing: Option<Moment>,
+}
+
+impl Presence {
+    /// Since when looks show that it is not there. Outlives versions of the object, unlike the looks themselves:
+    /// whoever counts losses must not lose one because somebody edits a label.
+    #[must_use]
+    pub fn missing(&self) -> Option<Moment> {
+        self.missing
+    }
+
+    /// When it was last looked for.
+    #[must_use]
+    pub fn looked(&self) -> Option<Moment> {
+        self.looked
+    }
+
+    /// It was made by a create that was answered now.
+    pub fn made(&mut self, now: Moment) {
+        *self = Self {
+            made: Some(now),
+            looked: Some(now),
+            missing: None,
+        };
+    }
+
+    /// It was looked for and is there, or something that cannot be told from it.
+    pub fn is_there(&mut self, now: Moment) {
+        (self.looked, self.missing) = (Some(now), None);
+    }
+
+    /// It was looked for and is not there.
+    pub fn is_missing(&mut self, now: Moment) {
+        self.looked = Some(now);
+        self.missing.get_or_insert(now);
+    }
+
+    /// It was looked for in vain: the look failed.
+    pub fn is_unknown(&mut self, now: Moment) {
+        self.looked = Some(now);
+    }
+
+    /// The next incarnation is begun: what was missing is given up.
+    pub(super) fn given_up(&mut self) {
+        *self = Self::default();
+    }
+}
+
+impl Memory {
+    /// How far apart two looks must be at least for an absence to count, so that the second is made when the instance
+    /// is `grace` old. Where this process did not make it, its age is not known, and the pair itself lasts so long.
+    #[must_use]
+    pub fn grace(&self, grace: Duration, now: Moment) -> Duration {
+        let first = self.look.unwrap_or(now);
+        match self.presence.made {
+            Some(made) => (made + grace).since(first),
+            None => grace,
+        }
+    }
+}
