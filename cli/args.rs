@@ -6,8 +6,8 @@ use crate::env::{command, down, status, up};
 use crate::output::Color;
 use crate::runtime::embedded::{foreground, supervisor};
 use crate::verbs::{
-    apply, completion, create, delete, describe, edit, events, explain, get, kubectl, man, mock,
-    top, version, wait,
+    apply, completion, create, delete, describe, edit, events, explain, get, install, kubectl, man,
+    mock, top, uninstall, version, wait,
 };
 use crate::{diag, doctor};
 
@@ -49,6 +49,10 @@ pub(crate) enum Command {
     Doctor(doctor::Args),
     /// Pack what somebody who helps wants to see, without credentials
     Diag(diag::Args),
+    /// Put the operator into a cluster made by hand
+    Install(install::Args),
+    /// Take the operator out of a cluster made by hand, its VirtualMachines first
+    Uninstall(uninstall::Args),
     /// Make a VirtualMachine and wait until it is Ready
     Create(Box<create::Args>),
     /// Show VirtualMachines or ProviderConfigs

@@ -23,8 +23,8 @@ use crate::env::{command, down, status, up};
 use crate::hint::{Exit, Failure};
 use crate::runtime::embedded::{child, foreground, supervisor};
 use crate::verbs::{
-    apply, completion, create, delete, describe, edit, events, explain, get, kubectl, man, mock,
-    top, version, wait,
+    apply, completion, create, delete, describe, edit, events, explain, get, install, kubectl, man,
+    mock, top, uninstall, version, wait,
 };
 
 fn main() -> ExitCode {
@@ -110,6 +110,8 @@ async fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Env(args) => command::run(&args),
         Command::Doctor(args) => doctor::run(args).await,
         Command::Diag(args) => diag::run(args).await,
+        Command::Install(args) => install::run(args).await,
+        Command::Uninstall(args) => uninstall::run(args).await,
         Command::Create(args) => create::run(*args).await,
         Command::Get(args) => get::run(args).await,
         Command::Describe(args) => describe::run(args).await,

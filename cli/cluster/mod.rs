@@ -116,6 +116,11 @@ impl ClusterArgs {
         }
     }
 
+    /// Whether the command line names a cluster that `vmctl up` does not look after.
+    pub(crate) fn is_by_hand(&self) -> bool {
+        self.kubeconfig.is_some() || self.context.is_some()
+    }
+
     /// Opens the cluster. Nothing is sent to it yet.
     ///
     /// # Errors

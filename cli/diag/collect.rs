@@ -59,7 +59,7 @@ impl Bundle {
             json!({ "vmctl": env!("CARGO_PKG_VERSION") }),
         );
         bundle.own_files(environment.dir());
-        if environment.running().is_ok_and(|running| running.is_some()) {
+        if Environment::open(environment.name()).is_ok() {
             bundle.cluster(environment).await;
             bundle.outlets(environment).await;
         } else {

@@ -7,7 +7,7 @@ const MARK: &str = "[REDACTED]";
 /// Shorter words are no credentials, and would take innocent text along.
 const SHORTEST: usize = 8;
 /// Fields whose value is never shown, whatever it looks like.
-const FIELDS: [&str; 13] = [
+const FIELDS: [&str; 12] = [
     "apikey",
     "api-key",
     "api_key",
@@ -19,7 +19,6 @@ const FIELDS: [&str; 13] = [
     "passwd",
     "privatekey",
     "secret",
-    "stringdata",
     "token",
 ];
 
@@ -74,7 +73,7 @@ impl Redactor {
                 for (name, field) in fields.iter_mut() {
                     let name = name.to_lowercase();
                     let hidden = FIELDS.contains(&name.as_str()) && !field.is_object()
-                        || is_secret && name.ends_with("data");
+                        || is_secret && matches!(name.as_str(), "data" | "stringdata");
                     if hidden && !field.is_null() {
                         *field = MARK.into();
                     } else {

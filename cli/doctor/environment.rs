@@ -26,6 +26,18 @@ pub(super) fn findings(environment: &Environment) -> Vec<Finding> {
             leftover(environment, None),
         ];
     }
+    if let Ok(Some(record)) = environment.kind() {
+        let note = format!(
+            "{name} in kind cluster {} of {}",
+            record.cluster, record.engine
+        );
+        let made = if record.complete {
+            Finding::ok(Id::Environment, note)
+        } else {
+            Finding::fail(Id::Environment, format!("{note}, half-made"), up)
+        };
+        return vec![made, lock(environment), kubeconfig(environment)];
+    }
     let state = match environment.state() {
         Ok(state) => state,
         Err(failure) => {

@@ -151,7 +151,7 @@ async fn parts(args: &Args) -> Result<Vec<Part>, Failure> {
 /// The parts that need an environment.
 pub(crate) async fn of_environment(environment: &Environment) -> Vec<Part> {
     let mut parts = vec![("environment", environment::findings(environment))];
-    if environment.running().is_ok_and(|running| running.is_some()) {
+    if Environment::open(environment.name()).is_ok() {
         parts.push(("cluster", cluster::findings(environment).await));
     }
     parts

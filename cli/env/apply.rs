@@ -4,7 +4,7 @@ mod diff;
 
 use std::time::Duration;
 
-use kube::api::{DynamicObject, Patch, PatchParams};
+use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams};
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::{Api, Client, ResourceExt};
 use serde_json::Value;
@@ -116,6 +116,14 @@ pub(crate) async fn explained(
     Ok((applied, drift))
 }
 
+/// The same where nobody wants to know the lines.
+///
+/// # Errors
+/// As [`explained`].
+pub(crate) async fn apply(client: &Client, wanted: &DynamicObject) -> Result<Applied, Error> {
+    explained(client, wanted).await.map(|(applied, _)| applied)
+}
+
 /// The object as it is now; `None` when it is not there.
 ///
 /// # Errors
@@ -133,6 +141,27 @@ pub(crate) async fn read(
             .map_or("object", |types| types.kind.as_str())
     );
     call("get", &label, api(client, object)?.get_opt(&name)).await
+}
+
+/// Deletes an object and what it owns. False when it was not there.
+///
+/// # Errors
+/// The API server refuses or cannot be reached.
+pub(crate) async fn remove(client: &Client, object: &DynamicObject) -> Result<bool, Error> {
+    let name = object.name_any();
+    let kind = object.types.as_ref().map_or("object", |types| &types.kind);
+    let label = format!("{kind} {name}");
+    let api = api(client, object)?;
+    let params = DeleteParams::foreground();
+    match call("delete", &label, api.delete(&name, &params)).await {
+        Ok(_) => Ok(true),
+        Err(Error::Call { source, .. }) if is_absent(&source) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn is_absent(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == 404)
 }
 
 /// The interface for an object by what it says about itself.

@@ -71,6 +71,7 @@ enum Shell {
 struct Line {
     name: String,
     state: &'static str,
+    runtime: &'static str,
     kubernetes: String,
     age: Option<Duration>,
     kubeconfig: String,
@@ -107,9 +108,14 @@ fn list(format: Format) -> Result<(), Failure> {
 
 fn line(environment: &Environment) -> Line {
     let state = environment.state();
+    let kind = environment.kind().unwrap_or_default();
+    let kubernetes = kind.as_ref().and_then(|record| record.kubernetes.clone());
     let word = match &state {
         Err(_) => "damaged",
-        Ok(None) => "half-made",
+        Ok(None) => match &kind {
+            Some(record) if record.complete => "made",
+            Some(_) | None => "half-made",
+        },
         Ok(Some(state)) if !state.supervisor.is_alive() => "stopped",
         Ok(Some(state)) => match state.phase {
             Phase::Starting => "starting",
@@ -123,17 +129,17 @@ fn line(environment: &Environment) -> Line {
     Line {
         name: environment.name().to_string(),
         state: word,
-        kubernetes: state
-            .ok()
-            .flatten()
-            .map_or(String::new(), |state| state.kubernetes),
+        runtime: if kind.is_some() { "kind" } else { "embedded" },
+        kubernetes: kubernetes
+            .or(state.ok().flatten().map(|state| state.kubernetes))
+            .unwrap_or_default(),
         age: made.ok().and_then(|made| made.elapsed().ok()),
         kubeconfig: environment.kubeconfig().display().to_string(),
     }
 }
 
 fn as_json(line: &Line) -> Value {
-    json!({ "name": line.name, "state": line.state, "runtime": "embedded", "kubernetes": line.kubernetes,
+    json!({ "name": line.name, "state": line.state, "runtime": line.runtime, "kubernetes": line.kubernetes,
         "ageSeconds": line.age.map(|age| age.as_secs()), "kubeconfig": line.kubeconfig })
 }
 
@@ -152,7 +158,7 @@ fn table(lines: &[Line]) -> String {
             [
                 line.name.as_str(),
                 line.state,
-                "embedded",
+                line.runtime,
                 &line.kubernetes,
                 &age,
             ]

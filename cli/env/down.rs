@@ -1,5 +1,7 @@
 //! `vmctl down`: removes an environment, whatever state it is in. The cache of downloaded programs stays.
 
+mod cluster;
+
 use std::fs;
 use std::io::{BufRead, IsTerminal};
 use std::time::Duration;
@@ -115,15 +117,24 @@ pub(crate) async fn remove(
     let name = environment.name();
     // A damaged state is no reason to keep an environment: what runs is found by its marker, too.
     let state = environment.state().unwrap_or_default();
+    let cluster = cluster::of(environment).await?;
     if environment.dir().is_dir() {
         let _lock = environment.lock()?;
         let journal = Journal::of(environment.dir());
         journal.write("down", Event::Began, "");
         if let Some(running) = state.as_ref().filter(|state| state.supervisor.is_alive()) {
-            finalize(environment, running, talk).await;
+            if running.operator.is_some() {
+                finalize(environment, talk).await;
+            }
             stop(&running.supervisor, talk).await;
         }
         kill_leftovers(environment, state.as_ref(), talk).await;
+        if let Some(cluster) = &cluster {
+            if cluster.runs() {
+                finalize(environment, talk).await;
+            }
+            cluster.remove(talk).await?;
+        }
         fs::remove_dir_all(environment.dir()).map_err(|error| {
             let cause = format!("cannot remove {}: {error}", environment.dir().display());
             Failure::new(Exit::Failure, "VMC-REMOVE", cause)
@@ -136,20 +147,24 @@ pub(crate) async fn remove(
         talk.line(&format!("environment {name} is removed"));
     } else {
         kill_leftovers(environment, None, talk).await;
+        if let Some(cluster) = &cluster {
+            cluster.remove(talk).await?;
+        }
         talk.line(&format!("there is no environment {name}"));
     }
     if verify {
-        verified(environment, state.as_ref())
+        let left = match &cluster {
+            Some(cluster) => cluster.left().await?,
+            None => Vec::new(),
+        };
+        verified(environment, state.as_ref(), left)
     } else {
         Ok(())
     }
 }
 
 /// Gives the operator a bounded chance to delete what it made at the provider.
-async fn finalize(environment: &Environment, state: &State, talk: &Talk) {
-    if state.operator.is_none() {
-        return;
-    }
+async fn finalize(environment: &Environment, talk: &Talk) {
     let Ok(client) = environment.client().await else {
         return;
     };
@@ -238,9 +253,12 @@ async fn kill_leftovers(environment: &Environment, state: Option<&State>, talk: 
     }
 }
 
-/// Looks for processes, files and listening ports of the environment.
-fn verified(environment: &Environment, state: Option<&State>) -> Result<(), Failure> {
-    let mut left: Vec<String> = Vec::new();
+/// Looks for processes, files and listening ports of the environment, beside what is known to be left.
+fn verified(
+    environment: &Environment,
+    state: Option<&State>,
+    mut left: Vec<String>,
+) -> Result<(), Failure> {
     let processes = leftovers::processes(environment.dir());
     for leftover in &processes {
         left.push(format!(

@@ -21,6 +21,20 @@ pub(crate) const RIGHTS: &[&str] = &[
     include_str!("../../config/rbac/user-roles.yaml"),
 ];
 
+/// The operator in a cluster, and what belongs to it.
+pub(crate) const MANAGER: &[&str] = &[
+    include_str!("../../config/manager/network-policy.yaml"),
+    include_str!("../../config/manager/metrics-service.yaml"),
+    include_str!("../../config/manager/deployment.yaml"),
+];
+
+/// The mock provider in a cluster; its Secrets and its ProviderConfig are made with a key of their own.
+pub(crate) const MOCK: &[&str] = &[
+    include_str!("../../config/mock-provider/network-policy.yaml"),
+    include_str!("../../config/mock-provider/service.yaml"),
+    include_str!("../../config/mock-provider/deployment.yaml"),
+];
+
 /// Reads the objects of some files, each of which may hold several.
 ///
 /// # Errors
@@ -78,7 +92,11 @@ mod tests {
 
     #[test]
     fn no_file_of_the_folders_is_forgotten() {
-        for (folder, files) in [("config/crd", DEFINITIONS), ("config/rbac", RIGHTS)] {
+        for (folder, files) in [
+            ("config/crd", DEFINITIONS),
+            ("config/rbac", RIGHTS),
+            ("config/manager", MANAGER),
+        ] {
             let embedded: BTreeSet<&str> = files.iter().copied().collect();
             for entry in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)).unwrap() {
                 let path = entry.unwrap().path();

@@ -15,7 +15,9 @@ pub(crate) mod report;
 pub(crate) mod state;
 pub(crate) mod status;
 pub(crate) mod steps;
+mod summary;
 pub(crate) mod up;
+pub(crate) mod workload;
 
 use std::path::{Path, PathBuf};
 
@@ -24,6 +26,7 @@ use etcetera::BaseStrategy;
 use crate::files;
 use crate::hint::{Exit, Failure, chain};
 use crate::runtime::embedded::kubeconfig;
+use crate::runtime::kind::record::Record;
 use name::Name;
 use state::{Plan, State};
 
@@ -72,7 +75,9 @@ impl Environment {
             let cause = format!("there is no environment {name}");
             return Err(Failure::new(Exit::NotFound, "VMC-NO-ENVIRONMENT", cause).fix(up));
         }
-        if environment.running()?.is_none() {
+        let there = environment.running()?.is_some()
+            || environment.kind()?.is_some_and(|record| record.complete);
+        if !there {
             let cause = format!("environment {name} exists, but nothing of it runs");
             return Err(Failure::new(Exit::Environment, "VMC-NOT-RUNNING", cause).fix(up));
         }
@@ -153,6 +158,24 @@ impl Environment {
     /// The file cannot be read or is damaged.
     pub(crate) fn plan(&self) -> Result<Option<Plan>, Failure> {
         self.read(&self.dir.join("plan.json"))
+    }
+
+    /// What is known about its cluster, if it is one of kind.
+    ///
+    /// # Errors
+    /// The file cannot be read or is damaged.
+    pub(crate) fn kind(&self) -> Result<Option<Record>, Failure> {
+        Record::read(&self.dir).map_err(|error| self.unusable(&error))
+    }
+
+    /// Says what is known about its cluster. True when that is new.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub(crate) fn set_kind(&self, record: &Record) -> Result<bool, Failure> {
+        record
+            .write(&self.dir)
+            .map_err(|error| self.unusable(&error))
     }
 
     /// Says what is wanted of the supervisor. True when that is new.

@@ -29,7 +29,7 @@ impl Outlets {
     pub(crate) fn of(environment: Option<&Environment>) -> Result<Self, String> {
         let environment = environment.ok_or("only environments of vmctl up tell it")?;
         let state = environment.running().map_err(|failure| failure.cause)?;
-        let state = state.ok_or("nothing of the environment runs")?;
+        let state = state.ok_or("only an embedded environment that runs tells it")?;
         let http = reqwest::Client::builder().timeout(CALL).no_proxy().build();
         Ok(Self {
             http: http.map_err(|error| chain(&error))?,

@@ -1,5 +1,7 @@
 //! `vmctl status`: what of an environment runs, by looking.
 
+mod kind;
+
 use std::fmt::Write;
 
 use serde_json::json;
@@ -47,6 +49,9 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
         )
         .fix(up));
     }
+    if let Some(record) = environment.kind()? {
+        return kind::run(&environment, &record, args.output).await;
+    }
     let lack = match environment.running()? {
         None => Some("the supervisor does not run".to_owned()),
         Some(state) => lack(&environment, &state).await,
@@ -72,17 +77,16 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
             output::data(&text)?;
         }
     }
-    match lack {
-        None => Ok(()),
-        Some(lack) => {
-            let failure = Failure::new(
-                Exit::NotReady,
-                "VMC-NOT-READY",
-                format!("environment {name} is not ready: {lack}"),
-            );
-            Err(failure.fix(up))
-        }
-    }
+    verdict(&environment, lack)
+}
+
+fn verdict(environment: &Environment, lack: Option<String>) -> Result<(), Failure> {
+    let Some(lack) = lack else {
+        return Ok(());
+    };
+    let name = environment.name();
+    let cause = format!("environment {name} is not ready: {lack}");
+    Err(Failure::new(Exit::NotReady, "VMC-NOT-READY", cause).fix(format!("vmctl up --env {name}")))
 }
 
 /// What a running environment lacks; `None` when it is ready.

@@ -1,7 +1,9 @@
 //! The steps of `up`, each a look and, only where something is missing, an act.
 
 mod cluster;
+pub(crate) mod kind;
 mod machine;
+mod pods;
 mod services;
 
 use std::time::Duration;
@@ -31,6 +33,7 @@ pub(crate) struct Steps<'a> {
     audit: bool,
     plan: Option<Plan>,
     client: Option<Client>,
+    kind: kind::Setup,
 }
 
 impl<'a> Steps<'a> {
@@ -39,6 +42,7 @@ impl<'a> Steps<'a> {
         environment: &'a Environment,
         lookup: &'a Lookup,
         audit: bool,
+        kind: &kind::Options,
         talk: Talk,
     ) -> Self {
         let journal = Journal::of(environment.dir());
@@ -50,6 +54,7 @@ impl<'a> Steps<'a> {
             audit,
             plan: None,
             client: None,
+            kind: kind::Setup::new(kind),
         }
     }
 
@@ -65,7 +70,7 @@ impl<'a> Steps<'a> {
 }
 
 /// The status of one of an object's conditions.
-pub(super) fn condition(object: &DynamicObject, name: &str) -> Option<String> {
+pub(crate) fn condition(object: &DynamicObject, name: &str) -> Option<String> {
     let conditions = object.data.get("status")?.get("conditions")?.as_array()?;
     let found = conditions
         .iter()
@@ -77,7 +82,7 @@ pub(super) fn condition(object: &DynamicObject, name: &str) -> Option<String> {
 ///
 /// # Errors
 /// [`Exit::NotReady`] when the time is over, or what the look itself fails with.
-pub(super) async fn wait<T>(
+pub(crate) async fn wait<T>(
     what: &str,
     mut look: impl AsyncFnMut() -> Result<Option<T>, Failure>,
 ) -> Result<T, Failure> {

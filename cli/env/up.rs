@@ -2,16 +2,15 @@
 
 use std::time::Duration;
 
-use serde_json::json;
 use tokio::signal::unix::SignalKind;
 
 use super::down;
 use super::drift::Drift;
 use super::journal::Event;
-use super::report::{Format, Outcome, Report, Taken};
-use super::state::{Plan, State};
+use super::report::{Format, Outcome, Report};
 use super::steps::Steps;
-use super::{Environment, Selection};
+use super::steps::kind::{self, Options};
+use super::{Environment, Selection, summary};
 use crate::hint::{Exit, Failure, chain};
 use crate::output::{self, Talk};
 use crate::runtime::embedded::binaries::Lookup;
@@ -21,8 +20,27 @@ use crate::{clock, failpoint, files};
 /// Where an environment can run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Runtime {
+    /// As pods of a kind cluster.
+    Kind,
     /// As processes on this machine.
     Embedded,
+}
+
+impl Runtime {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Kind => "kind",
+            Self::Embedded => "embedded",
+        }
+    }
+
+    /// Steps that are always taken; the smoke test comes on top.
+    fn steps(self) -> usize {
+        match self {
+            Self::Kind => 12,
+            Self::Embedded => 11,
+        }
+    }
 }
 
 const EXAMPLES: &str = "\
@@ -34,6 +52,9 @@ Examples:
 
 Run it again at any time: what is as it should be stays as it is. Interrupted, it goes on where it was.";
 
+/// How often a step that takes long is told.
+const TICK: Duration = Duration::from_secs(1);
+
 /// Options of `vmctl up`.
 #[derive(Debug, clap::Args)]
 #[group(id = "up")]
@@ -41,9 +62,9 @@ Run it again at any time: what is as it should be stays as it is. Interrupted, i
 pub(crate) struct Args {
     #[command(flatten)]
     selection: Selection,
-    /// Where the environment runs
-    #[arg(long, value_enum, default_value_t = Runtime::Embedded)]
-    runtime: Runtime,
+    /// Where the environment runs [default: kind where a container engine answers and kind is there, else embedded]
+    #[arg(long, env = "VMCTL_RUNTIME", hide_env_values = true, value_enum)]
+    runtime: Option<Runtime>,
     #[command(flatten)]
     lookup: Lookup,
     /// Make a VirtualMachine and remove it, as the first `up` does
@@ -61,12 +82,9 @@ pub(crate) struct Args {
     /// Print nothing but the path of the kubeconfig
     #[arg(short, long)]
     quiet: bool,
+    #[command(flatten)]
+    kind: Options,
 }
-
-/// How often a step that takes long is told.
-const TICK: Duration = Duration::from_secs(1);
-/// Steps that are always taken; the smoke test comes on top.
-const STEPS: usize = 11;
 
 /// Converges an environment.
 ///
@@ -78,31 +96,30 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
     let mut interrupt = listen(SignalKind::interrupt())?;
     let mut terminate = listen(SignalKind::terminate())?;
     let mut hang_up = listen(SignalKind::hangup())?;
-    let drift = Drift::find(&environment, &args.lookup, args.audit_log).await;
-    let talk = Talk::new(args.quiet || args.output == Format::Json);
-    if args.recreate && drift.is_some() {
-        drift.tell(&talk, None);
-        down::remove(&environment, false, &talk).await?;
-    }
+    let drift = settled(&args, &environment).await?;
     files::private_dir(environment.dir()).map_err(|error| {
         Failure::new(Exit::Environment, "VMC-FILES", chain(&error))
             .fix("set XDG_STATE_HOME to a directory of yours")
     })?;
     let _lock = environment.lock()?;
-    let smoke = args.smoke || environment.plan()?.is_none_or(|plan| !plan.proven);
-    let total = STEPS + usize::from(smoke);
+    let runtime = runtime(&args, &environment).await?;
+    let smoke = args.smoke || !is_proven(&environment, runtime)?;
+    let total = runtime.steps() + usize::from(smoke);
     let mut report = Report::new(args.output, args.quiet, total);
-    if !args.recreate {
-        drift.tell(&talk, Some(&environment));
-    }
-    let mut steps = Steps::new(&environment, &args.lookup, args.audit_log, report.talk());
+    let talk = report.talk();
+    let mut steps = Steps::new(&environment, &args.lookup, args.audit_log, &args.kind, talk);
     let journal = steps.journal.clone();
+    let converging = async {
+        match runtime {
+            Runtime::Embedded => converge(&mut report, &mut steps, smoke).await,
+            Runtime::Kind => converge_kind(&mut report, &mut steps, smoke).await,
+        }
+    };
     let exit = tokio::select! {
-        outcome = converge(&mut report, &mut steps, smoke) => {
+        outcome = converging => {
             let failed = |failure: &Failure| journal.write("up", Event::Failed, &failure.cause);
             outcome.inspect_err(failed)?;
-            let drift = if args.recreate { Drift::default() } else { drift };
-            return summary(&args, &environment, &report, &drift);
+            return summary(&args, &environment, runtime, &report, &drift);
         }
         _ = interrupt.recv() => Exit::Interrupted,
         _ = terminate.recv() => Exit::Terminated,
@@ -118,6 +135,80 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
     .fix(format!(
         "go on with: vmctl up --env {name}; remove it with: vmctl down --env {name}"
     )))
+}
+
+/// What cannot be given to the environment in place: told, or with `--recreate` settled by removing it first.
+async fn settled(args: &Args, environment: &Environment) -> Result<Drift, Failure> {
+    let drift = Drift::find(environment, &args.lookup, args.audit_log).await;
+    let talk = Talk::new(args.quiet || args.output == Format::Json);
+    if args.recreate && drift.is_some() {
+        drift.tell(&talk, None);
+        down::remove(environment, false, &talk).await?;
+        return Ok(Drift::default());
+    }
+    drift.tell(&talk, Some(environment));
+    Ok(drift)
+}
+
+/// The runtime that the environment has, or that it gets: what is asked for, else what this machine can.
+async fn runtime(args: &Args, environment: &Environment) -> Result<Runtime, Failure> {
+    let present = match (environment.kind()?, environment.plan()?) {
+        (Some(_), _) => Some(Runtime::Kind),
+        (None, Some(_)) => Some(Runtime::Embedded),
+        (None, None) => None,
+    };
+    match (args.runtime, present) {
+        (Some(wanted), Some(present)) if wanted != present => {
+            let name = environment.name();
+            let cause = format!(
+                "environment {name} is of runtime {}, not {}",
+                present.word(),
+                wanted.word()
+            );
+            Err(
+                Failure::new(Exit::Conflict, "VMC-RUNTIME-KIND", cause).fix(format!(
+                    "remove it first: vmctl down --env {name}; or give the new one another name"
+                )),
+            )
+        }
+        (Some(wanted), _) => Ok(wanted),
+        (None, Some(present)) => Ok(present),
+        (None, None) => Ok(match kind::find(environment).await {
+            Ok(_found) => Runtime::Kind,
+            Err(_lacks) => Runtime::Embedded,
+        }),
+    }
+}
+
+/// Whether a VirtualMachine was made and removed in it before.
+fn is_proven(environment: &Environment, runtime: Runtime) -> Result<bool, Failure> {
+    Ok(match runtime {
+        Runtime::Embedded => environment.plan()?.is_some_and(|plan| plan.proven),
+        Runtime::Kind => environment.kind()?.is_some_and(|record| record.proven),
+    })
+}
+
+async fn converge_kind(
+    report: &mut Report,
+    steps: &mut Steps<'_>,
+    smoke: bool,
+) -> Result<(), Failure> {
+    step(report, "preflight", steps.kind_preflight()).await?;
+    step(report, "images", steps.kind_images()).await?;
+    step(report, "cluster", steps.kind_cluster()).await?;
+    step(report, "api", steps.kind_api()).await?;
+    step(report, "load", steps.kind_load()).await?;
+    step(report, "definitions", steps.definitions()).await?;
+    step(report, "rights", steps.rights()).await?;
+    step(report, "mock-provider", steps.mock_pods()).await?;
+    step(report, "provider-config", steps.pods_provider_config()).await?;
+    step(report, "operator", steps.operator_pods()).await?;
+    step(report, "admission", steps.admission()).await?;
+    if smoke {
+        step(report, "smoke", steps.smoke()).await?;
+        steps.kind_proven()?;
+    }
+    step(report, "kubeconfig", steps.kubeconfig()).await
 }
 
 async fn converge(report: &mut Report, steps: &mut Steps<'_>, smoke: bool) -> Result<(), Failure> {
@@ -160,79 +251,19 @@ async fn step(
 fn summary(
     args: &Args,
     environment: &Environment,
+    runtime: Runtime,
     report: &Report,
     drift: &Drift,
 ) -> Result<(), Failure> {
-    let kubeconfig = environment.kubeconfig();
     if args.quiet {
-        return output::data(&kubeconfig.display().to_string());
+        return output::data(&environment.kubeconfig().display().to_string());
     }
-    let (Some(state), Some(plan)) = (environment.running()?, environment.plan()?) else {
-        let cause = "the environment ended meanwhile";
-        return Err(Failure::new(Exit::Environment, "VMC-NOT-RUNNING", cause));
+    let facts = match runtime {
+        Runtime::Embedded => summary::embedded(environment)?,
+        Runtime::Kind => summary::kind(environment)?,
     };
-    let unchanged = !report.taken().iter().any(|taken| taken.changed);
-    match args.output {
-        Format::Text => output::data(&text(environment, report, &state, &plan, unchanged)),
-        Format::Json => {
-            let summary = json!({
-                "version": 1, "type": "summary", "environment": environment.name().as_str(),
-                "runtime": "embedded", "kubernetes": state.kubernetes, "server": state.server,
-                "kubeconfig": kubeconfig, "mockProvider": state.mock, "operator": state.operator,
-                "unchanged": unchanged, "drift": drift.lines(), "seconds": report.elapsed().as_secs_f64(),
-                "vmctl": env!("CARGO_PKG_VERSION"),
-                "controllerManager": plan.binaries.controller_manager.is_some(),
-            });
-            output::data(&summary.to_string())
-        }
-    }
-}
-
-fn text(
-    environment: &Environment,
-    report: &Report,
-    state: &State,
-    plan: &Plan,
-    unchanged: bool,
-) -> String {
-    let name = environment.name();
-    let mut slowest = report.taken().to_vec();
-    slowest.sort_by_key(|taken| std::cmp::Reverse(taken.time));
-    let told = |taken: &Taken| format!("{} {:.1} s", taken.step, taken.time.as_secs_f64());
-    let slowest: Vec<String> = slowest.iter().take(3).map(told).collect();
-    let verdict = if unchanged {
-        "is up, unchanged"
-    } else {
-        "is up"
-    };
-    let (seconds, slowest) = (report.elapsed().as_secs_f64(), slowest.join(", "));
-    let mut lines = vec![
-        format!("environment {name} {verdict} ({seconds:.1} s; slowest: {slowest})"),
-        "  runtime     embedded: there are no nodes, so pods do not run".to_owned(),
-    ];
-    if plan.binaries.controller_manager.is_none() {
-        lines.push(
-            "              no kube-controller-manager: owned objects are not collected,".to_owned(),
-        );
-        lines.push("              namespaces do not finish deleting".to_owned());
-    }
-    lines.push(format!(
-        "  versions    Kubernetes {}, vmctl {}",
-        state.kubernetes,
-        env!("CARGO_PKG_VERSION")
-    ));
-    lines.push(format!(
-        "  API server  {}",
-        state.server.as_deref().unwrap_or_default()
-    ));
-    lines.push(format!(
-        "  kubeconfig  {}",
-        environment.kubeconfig().display()
-    ));
-    lines.push("next:".to_owned());
-    let vm = "web-1 --image ubuntu-22.04 --cpu 2 --memory 4Gi";
-    lines.push(format!("  vmctl create vm {vm} --env {name}"));
-    lines.push(format!("  vmctl get vm --env {name} -o wide"));
-    lines.push(format!("  vmctl down --env {name}"));
-    lines.join("\n")
+    output::data(&match args.output {
+        Format::Text => summary::text(environment, report, &facts),
+        Format::Json => summary::json(environment, report, &facts, drift.lines()).to_string(),
+    })
 }

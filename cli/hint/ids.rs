@@ -115,6 +115,11 @@ pub(crate) const ENTRIES: &[Entry] = &[
         "Nothing; it is not printed.",
     ),
     entry(
+        "VMC-ENGINE",
+        "The container engine or kind cannot be used.",
+        "Start the engine and run the command again, or choose `--runtime embedded`.",
+    ),
+    entry(
         "VMC-ENVIRONMENT",
         "The files of an environment cannot be used.",
         "Remove it and make it anew: `vmctl down && vmctl up`.",
@@ -148,6 +153,11 @@ pub(crate) const ENTRIES: &[Entry] = &[
         "VMC-HTTP",
         "An HTTP client cannot be made.",
         "Report it with the message.",
+    ),
+    entry(
+        "VMC-IMAGE",
+        "No image of the operator or of the mock provider can be had.",
+        "The message says which, and how it is built or named.",
     ),
     entry(
         "VMC-INPUT",
@@ -240,6 +250,16 @@ pub(crate) const ENTRIES: &[Entry] = &[
         "Choose another one with `-n`, or create it.",
     ),
     entry(
+        "VMC-NO-OPERATOR",
+        "There are VirtualMachines and no operator that could remove them.",
+        "Repair it with `vmctl install`, or leave the VMs where they are with `--orphan`.",
+    ),
+    entry(
+        "VMC-NODE-IMAGE",
+        "The node image of kind cannot be had.",
+        "Name one that the engine has with the option that the message names.",
+    ),
+    entry(
         "VMC-NOT-FOUND",
         "There is no such object.",
         "See what there is: `vmctl get vm`.",
@@ -283,6 +303,11 @@ pub(crate) const ENTRIES: &[Entry] = &[
         "VMC-REMOVE",
         "The folder of an environment cannot be removed.",
         "See who uses it, then run the same command again.",
+    ),
+    entry(
+        "VMC-RUNTIME-KIND",
+        "The environment exists with another runtime than the one that was asked for.",
+        "Remove it first, or give the new one another name.",
     ),
     entry(
         "VMC-RUNTIME",

@@ -1,3 +1,4 @@
 //! Where an environment runs.
 
 pub(crate) mod embedded;
+pub(crate) mod kind;

@@ -66,6 +66,8 @@ fn remedy(reason: Reason) -> Remedy {
         | R::ProviderConfigDeleting
         | R::ProviderConfigInvalid
         | R::EndpointNotAllowed
+        | R::EndpointChanged
+        | R::MassLossSuspected
         | R::SafeCreateUnsupported => Remedy::ProviderConfig,
         R::Duplicate
         | R::OwnershipUnproven
@@ -76,9 +78,12 @@ fn remedy(reason: Reason) -> Remedy {
         R::Running | R::Created | R::CreatePending | R::CreateResultUnknown | R::CreateInDoubt => {
             Remedy::Watch
         }
-        R::CreateInProgress | R::Provisioning | R::ProvisioningSlow | R::Starting | R::Stopping => {
-            Remedy::Watch
-        }
+        R::CreateNotSent
+        | R::CreateInProgress
+        | R::Provisioning
+        | R::ProvisioningSlow
+        | R::Starting
+        | R::Stopping => Remedy::Watch,
         R::Stopped | R::Resizing | R::PhaseUnknown | R::Lost | R::ProviderUnreachable => {
             Remedy::Watch
         }

@@ -30,10 +30,9 @@ pub(crate) struct Args {
 /// Nobody reads stdout any more.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     // The version must also be known where the environment is damaged.
-    let state = Environment::at(&args.selection.name)
-        .and_then(|environment| environment.running())
-        .unwrap_or_default();
-    let kubernetes = state.map(|state| state.kubernetes);
+    let kubernetes = Environment::at(&args.selection.name)
+        .ok()
+        .and_then(|environment| kubernetes(&environment));
     let vmctl = env!("CARGO_PKG_VERSION");
     match args.output {
         Format::Json => {
@@ -46,4 +45,10 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             })
         }
     }
+}
+
+fn kubernetes(environment: &Environment) -> Option<String> {
+    let embedded = environment.running().unwrap_or_default();
+    let embedded = embedded.map(|state| state.kubernetes);
+    embedded.or_else(|| environment.kind().unwrap_or_default()?.kubernetes)
 }

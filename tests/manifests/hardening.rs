@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::files::{Manifest, of_kind};
 
 /// What a pod template lacks of the restricted Pod Security Standard and of our own rules.
-fn complaints(template: &Value) -> Vec<String> {
+pub(crate) fn complaints(template: &Value) -> Vec<String> {
     let spec = &template["spec"];
     let mut found = lacks("spec", spec, POD);
     let containers = spec["containers"].as_array().cloned().unwrap_or_default();
@@ -54,7 +54,7 @@ fn lacks(whose: &str, object: &Value, wanted: &[(&str, &str)]) -> Vec<String> {
         .collect()
 }
 
-/// Requests, limits and the image of one container.
+/// Requests, limits, probes and the image of one container.
 fn complaints_about(container: &Value) -> Vec<String> {
     let mut found = Vec::new();
     for pointer in [
@@ -66,6 +66,11 @@ fn complaints_about(container: &Value) -> Vec<String> {
         let there = container.pointer(&format!("/resources/{pointer}"));
         if there.is_none() {
             found.push(format!("container without {pointer}"));
+        }
+    }
+    for probe in ["livenessProbe", "readinessProbe"] {
+        if container.get(probe).is_none() {
+            found.push(format!("container without {probe}"));
         }
     }
     let image = container["image"].as_str();
@@ -93,7 +98,7 @@ fn every_pod_is_hardened() {
 fn a_bare_pod_is_found_wanting() {
     let bare = json!({ "spec": { "hostNetwork": true, "containers": [{ "image": "vmoperator" }], "volumes": [
         { "name": "root", "hostPath": { "path": "/" } } ] } });
-    assert_eq!(complaints(&bare).len(), 5 + 3 + 4 + 1 + 1 + 1);
+    assert_eq!(complaints(&bare).len(), 5 + 3 + 4 + 2 + 1 + 1 + 1);
 }
 
 #[test]

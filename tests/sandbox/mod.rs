@@ -43,6 +43,8 @@ impl Sandbox {
         command
             .args(args)
             .env("XDG_STATE_HOME", self.dir.path())
+            // These tests are about processes, whatever else this machine could run.
+            .env("VMCTL_RUNTIME", "embedded")
             .env_remove("VMCTL_ENV");
         command
             .stdin(Stdio::null())

@@ -72,7 +72,11 @@ impl Steps<'_> {
         self.apply_all("provider-config", &objects).await
     }
 
-    async fn apply_all(&self, step: &str, objects: &[DynamicObject]) -> Result<Outcome, Failure> {
+    pub(super) async fn apply_all(
+        &self,
+        step: &str,
+        objects: &[DynamicObject],
+    ) -> Result<Outcome, Failure> {
         let (mut created, mut changed) = (0, 0);
         let mut differing = Vec::new();
         for object in objects {

@@ -149,7 +149,7 @@ impl Steps<'_> {
         ))
     }
 
-    fn provider_configs(&self) -> Result<Api<DynamicObject>, Failure> {
+    pub(super) fn provider_configs(&self) -> Result<Api<DynamicObject>, Failure> {
         let kind = ApiResource::from_gvk(&GroupVersionKind::gvk(
             "compute.example.com",
             "v1",

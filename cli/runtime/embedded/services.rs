@@ -69,13 +69,7 @@ pub(crate) fn mock_keys(dir: &Path) -> PathBuf {
 /// A file or the process fails.
 pub(crate) fn start_mock(dir: &Path) -> Result<(Kept, MockState), Error> {
     let own = dir.join("mock");
-    files::private_dir(&own)?;
-    if !mock_keys(dir).exists() {
-        files::write_private(
-            &mock_keys(dir),
-            format!("development={}\n", random_key()?).as_bytes(),
-        )?;
-    }
+    ensure_mock_key(dir)?;
     let [api, admin] = Pair::choose(&own.join("ports.json"))?.addresses();
     let args = vec![
         "mock".into(),
@@ -94,6 +88,21 @@ pub(crate) fn start_mock(dir: &Path) -> Result<(Kept, MockState), Error> {
             admin: format!("http://{admin}"),
         },
     ))
+}
+
+/// Makes the mock provider's key, random and one per environment, where there is none yet.
+///
+/// # Errors
+/// The file cannot be written.
+pub(crate) fn ensure_mock_key(dir: &Path) -> Result<(), Error> {
+    files::private_dir(&dir.join("mock"))?;
+    if !mock_keys(dir).exists() {
+        files::write_private(
+            &mock_keys(dir),
+            format!("development={}\n", random_key()?).as_bytes(),
+        )?;
+    }
+    Ok(())
 }
 
 fn random_key() -> Result<String, Error> {
