@@ -224,7 +224,8 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
         failpoint::reach("deleted");
         match result {
             Ok(()) => {
-                self.knowledge.remember(key, uid, Memory::succeeded);
+                self.knowledge
+                    .remember(key, uid, |memory| memory.delete_accepted(id));
                 Outcome::DeleteAccepted
             }
             Err(error) => self.call_failed(key, uid, error),

@@ -13,6 +13,10 @@ mod support;
 #[cfg(test)]
 mod answers;
 #[cfg(test)]
+mod cases;
+#[cfg(test)]
+mod deletion;
+#[cfg(test)]
 mod doctored;
 #[cfg(test)]
 mod orphans;
