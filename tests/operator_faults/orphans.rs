@@ -59,9 +59,13 @@ fn exactly_those_without_an_object_are_reported_after_their_grace_and_left_alone
     let cluster = like["tags"]["vmoperator/cluster"].as_str().expect("a tag");
     let mut orphans = BTreeSet::new();
     for number in 0..5 {
-        let dead = format!("dead-{number}");
-        orphans.insert(plant(&cloud, &like, cluster, &dead));
-        plant(&cloud, &like, "another-cluster", &dead);
+        orphans.insert(plant(&cloud, &like, cluster, &format!("dead-{number}")));
+        plant(
+            &cloud,
+            &like,
+            "another-cluster",
+            &format!("theirs-{number}"),
+        );
     }
     for number in 0..10 {
         house.create(&namespace, &format!("newborn-{number}"));
