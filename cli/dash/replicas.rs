@@ -204,6 +204,9 @@ async fn get(http: &reqwest::Client, url: &str) -> Result<String, String> {
 }
 
 fn client() -> Result<reqwest::Client, Failure> {
-    let client = reqwest::Client::builder().timeout(SCRAPE).no_proxy().build();
+    let client = reqwest::Client::builder()
+        .timeout(SCRAPE)
+        .no_proxy()
+        .build();
     client.map_err(|error| Failure::new(Exit::Failure, "VMC-HTTP", chain(&error)))
 }
