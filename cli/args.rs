@@ -2,6 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
+use crate::dash;
 use crate::env::{down, status, up};
 use crate::output::Color;
 use crate::runtime::embedded::{foreground, supervisor};
@@ -52,6 +53,8 @@ pub(crate) enum Command {
     Delete(delete::Args),
     /// Wait for a condition, a phase, or a deletion
     Wait(wait::Args),
+    /// Show machines, queue and provider, live
+    Dash(Box<dash::Args>),
     /// Show what was told about objects
     Events(events::Args),
     /// Show what VirtualMachines ask for, or how busy the operator is

@@ -9,7 +9,7 @@ mod confirm;
 pub(crate) mod create;
 pub(crate) mod delete;
 pub(crate) mod describe;
-mod duration;
+pub(crate) mod duration;
 pub(crate) mod edit;
 pub(crate) mod events;
 pub(crate) mod explain;
