@@ -187,13 +187,13 @@ mod tests {
 
     #[test]
     fn only_what_was_changed_is_sent_and_only_to_that_object() {
-        let body = "apiVersion: v1\nkind: A\nmetadata: {name: a, uid: '1', labels: {x: y}}\nspec: {cpu: 2}\n";
+        let body = "apiVersion: v1\nkind: A\nmetadata: {name: a, uid: '1', labels: {x: z}}\nspec: {cpu: 2}\n";
         let Typed::Change(patch) = typed(&object(), body) else {
             panic!("a change")
         };
         assert_eq!(
             patch,
-            json!({ "metadata": { "uid": "1", "labels": { "x": "y" } }, "spec": { "cpu": 2 } })
+            json!({ "metadata": { "uid": "1", "labels": { "x": "z" } }, "spec": { "cpu": 2 } })
         );
     }
 

@@ -20,6 +20,8 @@ mod get;
 #[cfg(test)]
 mod manners;
 #[cfg(test)]
+mod operator;
+#[cfg(test)]
 mod restart;
 #[cfg(test)]
 mod scene;
