@@ -207,9 +207,11 @@ fn credentials(dir: &Path) -> Redactor {
             body.for_each(|line| redactor.add(line));
         }
     }
-    for line in text(&dir.join("kubeconfig")).lines() {
-        if let Some((_, value)) = line.split_once("client-key-data:") {
-            redactor.add(value.trim().trim_matches('"'));
+    let kubeconfig: Value =
+        serde_saphyr::from_str(&text(&dir.join("kubeconfig"))).unwrap_or_default();
+    for user in kubeconfig["users"].as_array().into_iter().flatten() {
+        for field in ["client-key-data", "token", "password"] {
+            redactor.add(user["user"][field].as_str().unwrap_or_default());
         }
     }
     redactor

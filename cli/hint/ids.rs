@@ -305,14 +305,14 @@ pub(crate) const ENTRIES: &[Entry] = &[
         "See who uses it, then run the same command again.",
     ),
     entry(
-        "VMC-RUNTIME-KIND",
-        "The environment exists with another runtime than the one that was asked for.",
-        "Remove it first, or give the new one another name.",
-    ),
-    entry(
         "VMC-RUNTIME",
         "vmctl cannot start its own tasks.",
         "The machine is out of threads or memory.",
+    ),
+    entry(
+        "VMC-RUNTIME-KIND",
+        "The environment exists with another runtime than the one that was asked for.",
+        "Remove it first, or give the new one another name.",
     ),
     entry(
         "VMC-SIGNAL",

@@ -107,6 +107,9 @@ async fn one(collection: &Collection, name: &str) -> Result<(), Failure> {
                     sheet.discard();
                     return output::data(&format!("{} edited", reference(collection.kind, name)));
                 }
+                Err(error) if error.names_field("metadata.uid") => {
+                    return Err(unsent(replaced(name), &sheet.keep()));
+                }
                 Err(error) if matches!(error.code(), Some(400 | 422)) => error.to_string(),
                 Err(error) => return Err(unsent(collection.failed(error), &sheet.keep())),
             },
@@ -167,6 +170,11 @@ fn given_up(sheet: Sheet, name: &str) -> Failure {
     let cause = format!("the edit of {name} was refused and given up; nothing was changed");
     Failure::new(Exit::Failure, "VMC-EDIT", cause)
         .fix(format!("what was typed is in {}", kept.display()))
+}
+
+fn replaced(name: &str) -> Failure {
+    let cause = format!("another object took the name {name} meanwhile; it was not changed");
+    Failure::new(Exit::Conflict, "VMC-CONFLICT", cause).fix("edit that one, if you want to")
 }
 
 fn unsent(failure: Failure, kept: &PathBuf) -> Failure {

@@ -170,7 +170,7 @@ fn list(text: &mut String, schema: &Value, indent: usize, recursive: bool) {
         let required = is_required(schema, name);
         let _ = writeln!(
             text,
-            "{:indent$}{name}\t<{}>{}",
+            "{:indent$}{name} <{}>{}",
             "",
             type_of(field),
             mark(required)
