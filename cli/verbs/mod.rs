@@ -1,7 +1,7 @@
 //! The verbs that are not about an environment itself. A new one gets a file here and a variant in `args`.
 
 mod advice;
-mod age;
+pub(crate) mod age;
 pub(crate) mod apply;
 mod choice;
 pub(crate) mod completion;
@@ -9,7 +9,7 @@ mod confirm;
 pub(crate) mod create;
 pub(crate) mod delete;
 pub(crate) mod describe;
-mod duration;
+pub(crate) mod duration;
 pub(crate) mod edit;
 pub(crate) mod events;
 pub(crate) mod explain;
@@ -18,10 +18,12 @@ mod input;
 pub(crate) mod install;
 mod interrupt;
 pub(crate) mod kubectl;
+pub(crate) mod logs;
 pub(crate) mod man;
 pub(crate) mod mock;
 mod problems;
 mod progress;
+pub(crate) mod run;
 pub(crate) mod top;
 pub(crate) mod uninstall;
 pub(crate) mod version;

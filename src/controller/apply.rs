@@ -1,8 +1,6 @@
 //! Apply: the one effect of a pass. The only place from which a provider is written to, and the only writer of
 //! finalizer and intent.
 
-use std::sync::atomic::Ordering;
-
 use serde_json::{Value, json};
 
 use super::observe::{DepartedSight, Sight};
@@ -12,7 +10,7 @@ use crate::domain::{
     ErrorKind, Instance, InstanceId, Intent, Moment, ObjectKey, Operation, ProviderError, Uid,
 };
 use crate::lifecycle::policy::Planted;
-use crate::lifecycle::{Action, Config, Memory, Outcome, Plan, Recorded, Requeue, basic};
+use crate::lifecycle::{Action, Config, Memory, Outcome, Plan, Recorded, Requeue, basic, event};
 use crate::provider::Provider;
 use crate::runtime::clock::Clock;
 use crate::runtime::failpoint;
@@ -221,7 +219,8 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
         failpoint::reach("deleted");
         match result {
             Ok(()) => {
-                self.knowledge.remember(key, uid, Memory::succeeded);
+                self.knowledge
+                    .remember(key, uid, |memory| memory.delete_accepted(id));
                 Outcome::DeleteAccepted
             }
             Err(error) => self.call_failed(key, uid, error),
@@ -287,11 +286,11 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
         let last = &sight.departed.last;
         let Ok(config) = &sight.config else { return };
         if !config.safe_create() && !config.finds() && sight.doubt {
-            self.orphaned.fetch_add(1, Ordering::Relaxed);
             tracing::warn!(
                 namespace = %last.key.namespace, name = %last.key.name, reason = basic::LET_GO,
                 "instance let go of"
             );
+            self.let_go(last, event::let_go(last, basic::LET_GO));
         }
     }
 

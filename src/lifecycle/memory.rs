@@ -16,7 +16,7 @@ pub use presence::Presence;
 use super::children::ChildMemory;
 use super::object::Object;
 use super::policy::{Planted, Policy};
-use crate::domain::{ErrorKind, Incarnation, Instance, Moment, ProviderError};
+use crate::domain::{ErrorKind, Incarnation, Instance, InstanceId, Moment, ProviderError};
 
 /// What is remembered of one uid.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -57,6 +57,8 @@ pub struct Memory {
     intended_at: Option<Moment>,
     /// The last find showed more than one instance.
     doubles: bool,
+    /// Instances whose deletion the provider has accepted.
+    deleted: Vec<InstanceId>,
     /// The last failure, and how many in a row.
     failure: Option<Failure>,
     /// The objects that it owns.
@@ -323,6 +325,20 @@ impl Memory {
             self.in_doubt = false;
             self.settled_until = Some(sent + life / 2);
         }
+    }
+
+    /// The provider accepted a deletion.
+    pub fn delete_accepted(&mut self, id: &InstanceId) {
+        self.succeeded();
+        if !self.has_deleted(id) {
+            self.deleted.push(id.clone());
+        }
+    }
+
+    /// Whether the provider has accepted the deletion of this instance before.
+    #[must_use]
+    pub fn has_deleted(&self, id: &InstanceId) -> bool {
+        self.deleted.contains(id)
     }
 
     /// Our removal of the finalizer was acknowledged.
