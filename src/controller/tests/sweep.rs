@@ -101,9 +101,6 @@ impl Wakes for Known {
     fn users(&self, _: &ObjectKey) -> Option<usize> {
         None
     }
-    fn losses(&self, _: &ObjectKey) -> crate::lifecycle::Losses {
-        crate::lifecycle::Losses::default()
-    }
     fn departed(&self, _: &ObjectKey) -> usize {
         0
     }
