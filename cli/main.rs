@@ -4,7 +4,10 @@ mod args;
 mod clock;
 mod cluster;
 mod dash;
+mod diag;
+mod doctor;
 mod env;
+mod failpoint;
 mod files;
 mod hint;
 mod operator;
@@ -17,7 +20,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use crate::args::{Args, Command};
-use crate::env::{down, status, up};
+use crate::env::{command, down, status, up};
 use crate::hint::{Exit, Failure};
 use crate::output::Color;
 use crate::runtime::embedded::{child, foreground, supervisor};
@@ -106,6 +109,9 @@ async fn dispatch(command: Command, color: Color) -> Result<(), Failure> {
         Command::Up(args) => up::run(*args).await,
         Command::Down(args) => down::run(args).await,
         Command::Status(args) => status::run(args).await,
+        Command::Env(args) => command::run(&args),
+        Command::Doctor(args) => doctor::run(args).await,
+        Command::Diag(args) => diag::run(args).await,
         Command::Install(args) => install::run(args).await,
         Command::Uninstall(args) => uninstall::run(args).await,
         Command::Create(args) => create::run(*args).await,

@@ -380,16 +380,17 @@ by_hand() { "$VMCTL" "$1" --kubeconfig "$work/vmctl/env/e2e/kubeconfig" --yes "$
 uninstall_leaves_nothing() {
     by_hand uninstall
     provider_has 0
-    nothing_of_ours
+    until_true 60 nothing_of_ours
 }
+# Repeated until it is true: what VMs owned is collected a little later.
 nothing_of_ours() {
     local left
     left=$(kubectl get crd,clusterrole,clusterrolebinding,namespace -o name | grep -e vmoperator -e virtualmachine -e providerconfig || true)
-    [ -z "$left" ] || no "left: $left"
+    [ -z "$left" ] || { no "left: $left"; return 1; }
     left=$(kubectl get secret,service,endpointslice --all-namespaces -l app.kubernetes.io/managed-by=vmoperator -o name)
-    [ -z "$left" ] || no "left: $left"
+    [ -z "$left" ] || { no "left: $left"; return 1; }
     left=$(kubectl get secret --all-namespaces -o jsonpath='{.items[*].metadata.finalizers}')
-    [ -z "$left" ] || no "finalizers on Secrets: $left"
+    [ -z "$left" ] || { no "finalizers on Secrets: $left"; return 1; }
 }
 
 install_and_orphan() {
@@ -400,7 +401,7 @@ install_and_orphan() {
     create left team
     provider_has 1
     by_hand uninstall --orphan
-    nothing_of_ours
+    until_true 60 nothing_of_ours
     provider_has 1
 }
 namespace_of_cloud_config() {

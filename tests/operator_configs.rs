@@ -2,6 +2,7 @@
 //! things are deleted does not matter.
 #![cfg(test)]
 
+mod basic;
 #[path = "operator_configs/credentials.rs"]
 mod credentials;
 mod e2e;

@@ -135,6 +135,16 @@ fn the_runtime_is_chosen_by_what_the_machine_can() {
 }
 
 #[test]
+fn what_does_not_go_together_is_refused_before_anything_is_made() {
+    let machine = Machine::equipped("0.33.0");
+    let audit = machine.vmctl(&["up", "--runtime=kind", "--audit-log"]);
+    fails(&audit, 2, &["runtime embedded alone"]);
+    let offline = machine.vmctl(&["up", "--runtime=kind", "--offline"]);
+    fails(&offline, 6, &["--offline", "--node-image"]);
+    assert_eq!(machine.acts(), Vec::<String>::new());
+}
+
+#[test]
 fn what_a_failed_run_left_of_a_cluster_is_removed_before_the_next_one() {
     let machine = Machine::equipped("0.33.0");
     let up = ["up", "--runtime=kind", "--node-image=node:1"];

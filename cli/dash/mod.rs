@@ -1,5 +1,6 @@
 //! `vmctl dash`: machines, queue and provider, live.
 
+mod access;
 mod act;
 mod clock;
 mod lease;
@@ -11,10 +12,11 @@ mod record;
 mod replicas;
 mod screen;
 mod sources;
+mod terminal;
 mod watch;
 mod writer;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tokio::sync::mpsc::{Receiver, channel};
@@ -53,6 +55,9 @@ pub(crate) struct Args {
     /// Metrics of a replica of the operator; may be repeated [default: those of the environment]
     #[arg(long, value_name = "URL")]
     metrics_url: Vec<String>,
+    /// File with a token for metrics that ask for one; TLS is checked by the authorities that operators publish
+    #[arg(long, value_name = "FILE")]
+    metrics_token_file: Option<PathBuf>,
     /// Namespace of the operator and of its Lease
     #[arg(long, value_name = "NAME", default_value = "vmoperator-system")]
     operator_namespace: String,
@@ -108,28 +113,14 @@ pub(crate) async fn run(args: Args, color: Color) -> Result<(), Failure> {
     }
     let once =
         args.once || args.json || args.svg || args.duration.is_some() || args.fail_if.is_some();
-    let once = once || !screen::is_possible();
+    let once = once || !terminal::is_possible();
     let clock = Clock::new();
     let (sender, messages) = channel(WAITING);
     let out = Out::new(sender, clock.clone());
     let model = Model::new(options(&args, color));
     let recorder = args.record.as_deref().map(Recorder::begin).transpose()?;
     let mut tasks: JoinSet<Result<(), Failure>> = JoinSet::new();
-    let cluster = match &args.replay {
-        Some(path) => {
-            // A file that is none is told before the screen is taken.
-            drop(record::open(path)?);
-            let speed = (!once).then_some(args.speed);
-            tasks.spawn(record::play(path.clone(), speed, out.clone()));
-            None
-        }
-        None => {
-            let cluster = args.cluster.open().await?;
-            out.send(Message::Context(context(&args, &cluster))).await;
-            sources::start(&args, &cluster, &out, &mut tasks);
-            Some(cluster)
-        }
-    };
+    let cluster = feed(&args, once, &out, &mut tasks).await?;
     let replay = args.replay.is_some();
     if once {
         drop(out);
@@ -160,6 +151,27 @@ pub(crate) async fn run(args: Args, color: Color) -> Result<(), Failure> {
         failure = failed(&mut tasks) => Err(failure),
         () = effects(cluster, asked, out) => Ok(()),
     }
+}
+
+/// Starts what tells: the sources of a cluster, which is returned, or a recording.
+async fn feed(
+    args: &Args,
+    once: bool,
+    out: &Out,
+    tasks: &mut JoinSet<Result<(), Failure>>,
+) -> Result<Option<Cluster>, Failure> {
+    if let Some(path) = &args.replay {
+        // A file that is none is told before the screen is taken.
+        drop(record::open(path)?);
+        let speed = (!once).then_some(args.speed);
+        tasks.spawn(record::play(path.clone(), speed, out.clone()));
+        return Ok(None);
+    }
+    let token = args.metrics_token_file.as_deref().map(token).transpose()?;
+    let cluster = args.cluster.open().await?;
+    out.send(Message::Context(context(args, &cluster))).await;
+    sources::start(args, &cluster, token, out, tasks);
+    Ok(Some(cluster))
 }
 
 /// Runs the screen on a thread of its own, so that no decoding of objects holds up a key.
@@ -266,6 +278,15 @@ fn options(args: &Args, color: Color) -> Options {
         Glyphs::Unicode
     };
     Options { palette, glyphs }
+}
+
+fn token(path: &Path) -> Result<String, Failure> {
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        let cause = format!("cannot read {}: {error}", path.display());
+        Failure::new(Exit::Usage, "VMC-TOKEN", cause)
+            .fix("write one: kubectl create token SERVICEACCOUNT > FILE")
+    })?;
+    Ok(text.trim().to_owned())
 }
 
 fn palette(text: &str) -> Result<Palette, String> {

@@ -7,18 +7,15 @@ use serde_json::Value;
 use tokio::task::{AbortHandle, JoinSet};
 use vm_tui::{Health, Message, Source};
 
+use super::access::{Access, Caller};
 use super::out::Out;
 use super::read;
 use crate::clock;
 use crate::env::Environment;
-use crate::hint::{Exit, Failure, chain};
+use crate::hint::{Failure, chain};
 
 /// How often an environment is asked where its operator is.
 const LOOK: Duration = Duration::from_secs(2);
-/// A scrape that takes longer has failed.
-const SCRAPE: Duration = Duration::from_secs(2);
-/// Largest answer that is read.
-const LARGEST: usize = 16 * 1024 * 1024;
 /// Inner state is asked so many times more rarely than it takes to get it: with ten thousand objects it is large.
 const RARELY: u32 = 100;
 
@@ -35,8 +32,13 @@ pub(super) enum Where {
 /// Follows the replicas for ever.
 ///
 /// # Errors
-/// The HTTP client cannot be made.
-pub(super) async fn follow(place: Where, every: Duration, out: Out) -> Result<(), Failure> {
+/// None: what fails is told and tried again.
+pub(super) async fn follow(
+    place: Where,
+    access: Access,
+    every: Duration,
+    out: Out,
+) -> Result<(), Failure> {
     let none = Source::Metrics(String::new());
     let environment = match place {
         Where::Nowhere(why) => {
@@ -45,16 +47,14 @@ pub(super) async fn follow(place: Where, every: Duration, out: Out) -> Result<()
         }
         Where::Urls(urls) => {
             let mut tasks = JoinSet::new();
-            let http = client()?;
             for url in urls {
-                tasks.spawn(replica(http.clone(), url, every, out.clone()));
+                tasks.spawn(replica(access.clone(), url, every, out.clone()));
             }
             while tasks.join_next().await.is_some() {}
             return std::future::pending().await;
         }
         Where::Environment(environment) => environment,
     };
-    let http = client()?;
     let mut tasks = JoinSet::new();
     let mut known: BTreeMap<String, AbortHandle> = BTreeMap::new();
     let mut said = None;
@@ -97,7 +97,8 @@ pub(super) async fn follow(place: Where, every: Duration, out: Out) -> Result<()
             }
             for url in urls {
                 if !known.contains_key(&url) {
-                    let task = tasks.spawn(replica(http.clone(), url.clone(), every, out.clone()));
+                    let task =
+                        tasks.spawn(replica(access.clone(), url.clone(), every, out.clone()));
                     known.insert(url, task);
                 }
             }
@@ -119,19 +120,20 @@ fn urls(environment: &Environment) -> Result<Vec<String>, String> {
 }
 
 /// One replica, for ever.
-async fn replica(http: reqwest::Client, url: String, every: Duration, out: Out) {
+async fn replica(access: Access, url: String, every: Duration, out: Out) {
+    let (mut one, mut other) = (Caller::new(access.clone()), Caller::new(access));
     tokio::join!(
-        metrics(&http, &url, every, &out),
-        inner_state(&http, &url, every, &out)
+        metrics(&mut one, &url, every, &out),
+        inner_state(&mut other, &url, every, &out)
     );
 }
 
-async fn metrics(http: &reqwest::Client, url: &str, every: Duration, out: &Out) {
+async fn metrics(caller: &mut Caller, url: &str, every: Duration, out: &Out) {
     let replica = name(url);
     let source = Source::Metrics(replica.clone());
     out.health(&source, Health::Waiting).await;
     loop {
-        match get(http, url).await {
+        match caller.get(url).await {
             Ok(text) => {
                 let at = out.clock.now();
                 out.health(&source, Health::Live).await;
@@ -144,14 +146,14 @@ async fn metrics(http: &reqwest::Client, url: &str, every: Duration, out: &Out) 
     }
 }
 
-async fn inner_state(http: &reqwest::Client, url: &str, every: Duration, out: &Out) {
+async fn inner_state(caller: &mut Caller, url: &str, every: Duration, out: &Out) {
     let replica = name(url);
     let source = Source::State(replica.clone());
     let base = url.strip_suffix("/metrics").unwrap_or(url);
     let url = format!("{base}/debug/state");
     loop {
         let began = clock::now();
-        match get(http, &url).await.and_then(|text| parsed(&text)) {
+        match caller.get(&url).await.and_then(|text| parsed(&text)) {
             Ok(answer) => {
                 let state = read::state(&answer, out.clock.now());
                 out.health(&source, Health::Live).await;
@@ -177,33 +179,4 @@ fn name(url: &str) -> String {
     host.rsplit_once('@')
         .map_or(host, |(_, host)| host)
         .to_owned()
-}
-
-async fn get(http: &reqwest::Client, url: &str) -> Result<String, String> {
-    let answer = http
-        .get(url)
-        .send()
-        .await
-        .map_err(|error| chain(&error.without_url()))?;
-    if !answer.status().is_success() {
-        return Err(format!("it answered {}", answer.status()));
-    }
-    let mut answer = answer;
-    let mut bytes = Vec::new();
-    while let Some(part) = answer
-        .chunk()
-        .await
-        .map_err(|error| chain(&error.without_url()))?
-    {
-        bytes.extend_from_slice(&part);
-        if bytes.len() > LARGEST {
-            return Err("its answer is too large".to_owned());
-        }
-    }
-    String::from_utf8(bytes).map_err(|_| "its answer is no text".to_owned())
-}
-
-fn client() -> Result<reqwest::Client, Failure> {
-    let client = reqwest::Client::builder().timeout(SCRAPE).no_proxy().build();
-    client.map_err(|error| Failure::new(Exit::Failure, "VMC-HTTP", chain(&error)))
 }

@@ -1,39 +1,28 @@
 //! The dashboard on a terminal: one loop that takes keys, messages and signals, and draws when something has changed.
 
-use std::io::{self, IsTerminal};
-use std::os::fd::{AsFd, OwnedFd};
+use std::io;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Signal, kill_current_process_group};
-use rustix::termios::tcgetwinsize;
-use tokio::io::unix::AsyncFd;
-use tokio::signal::unix::{Signal as Stream, SignalKind};
 use tokio::sync::mpsc::{Receiver, Sender};
-use vm_tui::terminal::{Decoder, Modes, Screen, abandon, restore};
 use vm_tui::{Effect, Key, Message, Model, Target, update};
 
 use super::act;
 use super::clock::Clock;
 use super::once::note;
 use super::record::Recorder;
-use super::writer::Writer;
+use super::terminal::{Call, Signals, Terminal};
 use crate::clock;
 use crate::cluster::Cluster;
 use crate::hint::{Exit, Failure};
-use crate::runtime::embedded::foreground::listen;
 
 /// Least time between two frames, but for keys: 20 frames a second.
 const FRAME: Duration = Duration::from_millis(50);
 /// The same after a key.
 const AFTER_KEY: Duration = Duration::from_millis(12);
-/// How long an escape may be the begin of something longer.
-const ESCAPE: Duration = Duration::from_millis(40);
 /// Time passes in steps of a second.
 const TICK: Duration = Duration::from_secs(1);
 /// Messages that are taken before keys are looked at again.
 const AT_ONCE: usize = 256;
-/// How long a frame may take to leave when the program ends.
-const LAST_FRAME: Duration = Duration::from_millis(150);
 
 /// What the screen asks its other side to do.
 pub(super) enum Ask {
@@ -54,40 +43,15 @@ pub(super) struct Session {
     pub(super) replay: bool,
 }
 
-struct Terminal {
-    input: AsyncFd<OwnedFd>,
-    decoder: Decoder,
-    modes: Option<Modes>,
-    screen: Screen,
-    writer: Writer,
-}
-
-struct Signals {
-    resize: Stream,
-    resume: Stream,
-    stop: Stream,
-    interrupt: Stream,
-    terminate: Stream,
-    hang_up: Stream,
-}
-
 /// What happened.
 enum Event {
     Keys(Vec<Key>),
     Message(Option<Message>),
-    Resize,
-    Resume,
-    Suspend,
+    Call(Call),
     Tick,
     Frame,
     Written,
     Gone,
-    End(Exit),
-}
-
-/// Whether the dashboard can be shown here.
-pub(super) fn is_possible() -> bool {
-    io::stdout().is_terminal() && io::stdin().is_terminal()
 }
 
 /// Shows the dashboard until the user quits, a signal comes, or the terminal has gone.
@@ -110,7 +74,7 @@ async fn drive(
     terminal: &mut Terminal,
     signals: &mut Signals,
 ) -> Result<(), Failure> {
-    terminal.resize(session);
+    resize(session, terminal);
     let (mut dirty, mut keyed) = (true, true);
     let mut drawn: Option<Instant> = None;
     let mut ticked = clock::now();
@@ -132,18 +96,9 @@ async fn drive(
                 messages(session, message)?;
                 dirty = true;
             }
-            Event::Resize => {
-                terminal.resize(session);
-                dirty = true;
-            }
-            Event::Resume => {
-                terminal.enter().map_err(|error| unusable(&error))?;
-                terminal.resize(session);
+            Event::Call(call) => {
+                heed(session, terminal, call).await?;
                 (dirty, keyed) = (true, true);
-            }
-            Event::Suspend => {
-                terminal.suspend(session).await?;
-                dirty = true;
             }
             Event::Tick => {
                 ticked = clock::now();
@@ -169,9 +124,33 @@ async fn drive(
             }
             Event::Written => {}
             Event::Gone => return Err(Failure::ended(Exit::HungUp)),
-            Event::End(exit) => return Err(Failure::ended(exit)),
         }
     }
+}
+
+/// Does what a signal asks for.
+async fn heed(session: &mut Session, terminal: &mut Terminal, call: Call) -> Result<(), Failure> {
+    match call {
+        Call::End(exit) => return Err(Failure::ended(exit)),
+        Call::Suspend => suspend(session, terminal).await?,
+        Call::Resume => {
+            terminal.enter().map_err(|error| unusable(&error))?;
+            resize(session, terminal);
+        }
+        Call::Resize => resize(session, terminal),
+    }
+    Ok(())
+}
+
+async fn suspend(session: &mut Session, terminal: &mut Terminal) -> Result<(), Failure> {
+    terminal.suspend().await.map_err(|error| unusable(&error))?;
+    resize(session, terminal);
+    Ok(())
+}
+
+fn resize(session: &mut Session, terminal: &mut Terminal) {
+    let (width, height) = terminal.resize();
+    update(&mut session.model, Message::Resize { width, height });
 }
 
 /// The next thing that happens; keys and signals before messages, however many these are.
@@ -190,8 +169,8 @@ async fn next(
     };
     tokio::select! {
         biased;
-        event = signals.next() => event,
-        keys = keys(&mut terminal.input, &mut terminal.decoder) => match keys {
+        call = signals.next() => Event::Call(call),
+        keys = terminal.input.keys() => match keys {
             Some(keys) => Event::Keys(keys),
             None => Event::Gone,
         },
@@ -199,42 +178,6 @@ async fn next(
         () = frame => Event::Frame,
         () = clock::sleep(tick.saturating_duration_since(clock::now())) => Event::Tick,
         message = session.messages.recv(), if !session.messages.is_closed() || !session.messages.is_empty() => Event::Message(message),
-    }
-}
-
-/// Keys from the terminal; `None` once it has gone. A terminal that vanished is readable for ever and gives nothing:
-/// taking that for an end is what keeps the process from spinning.
-async fn keys(input: &mut AsyncFd<OwnedFd>, decoder: &mut Decoder) -> Option<Vec<Key>> {
-    loop {
-        let ready = if decoder.is_waiting() {
-            match tokio::time::timeout(ESCAPE, input.readable()).await {
-                Ok(ready) => ready,
-                Err(_nothing_more) => {
-                    let keys = decoder.flush();
-                    if keys.is_empty() {
-                        continue;
-                    }
-                    return Some(keys);
-                }
-            }
-        } else {
-            input.readable().await
-        };
-        let mut ready = ready.ok()?;
-        let mut bytes = [0; 1024];
-        let length = match rustix::io::read(input.get_ref(), &mut bytes) {
-            Ok(0) => return None,
-            Ok(length) => length,
-            Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => 0,
-            Err(_gone) => return None,
-        };
-        if length < bytes.len() {
-            ready.clear_ready();
-        }
-        let keys = decoder.feed(bytes.get(..length).unwrap_or_default());
-        if !keys.is_empty() {
-            return Some(keys);
-        }
     }
 }
 
@@ -261,10 +204,12 @@ async fn take(
     terminal: &mut Terminal,
     key: Message,
 ) -> Result<bool, Failure> {
+    #[cfg(feature = "failpoints")]
+    panic_if_asked(&key);
     for effect in update(&mut session.model, key) {
         match effect {
             Effect::Quit => return Ok(true),
-            Effect::Suspend => terminal.suspend(session).await?,
+            Effect::Suspend => suspend(session, terminal).await?,
             Effect::Redraw => terminal.screen.forget(),
             Effect::Edit(target) => edit(session, terminal, &target).await?,
             Effect::Delete(_) | Effect::Show(..) => {
@@ -280,6 +225,16 @@ async fn take(
         }
     }
     Ok(false)
+}
+
+/// A panic in the middle of everything, for the test that the terminal comes back from one.
+#[cfg(feature = "failpoints")]
+#[expect(clippy::panic, reason = "builds with fail points are those of tests")]
+fn panic_if_asked(message: &Message) {
+    let key = Key::Ctrl('x');
+    if *message == (Message::Key { key }) && std::env::var_os("VMCTL_DASH_PANIC").is_some() {
+        panic!("a test asked for it");
+    }
 }
 
 /// Leaves the terminal to kubectl and the user's editor.
@@ -300,7 +255,7 @@ async fn edit(
     );
     let outcome = kubectl.status().await;
     terminal.enter().map_err(|error| unusable(&error))?;
-    terminal.resize(session);
+    resize(session, terminal);
     let done = match outcome {
         Ok(status) if status.success() => act::done("edited", true),
         Ok(_) => act::done(
@@ -313,99 +268,7 @@ async fn edit(
     Ok(())
 }
 
-impl Terminal {
-    fn open() -> io::Result<Self> {
-        let input = watched(io::stdin().as_fd().try_clone_to_owned()?)?;
-        let output = io::stdout().as_fd().try_clone_to_owned()?;
-        let mut terminal = Self {
-            input,
-            decoder: Decoder::default(),
-            modes: None,
-            screen: Screen::new(0, 0),
-            writer: Writer::start(output),
-        };
-        let earlier = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |info| {
-            restore();
-            earlier(info);
-        }));
-        terminal.enter()?;
-        Ok(terminal)
-    }
-
-    fn enter(&mut self) -> io::Result<()> {
-        self.modes = Some(Modes::enter(io::stdout())?);
-        self.screen.forget();
-        Ok(())
-    }
-
-    /// Gives the terminal back, after the frame that is on its way. One that takes no bytes is not waited for.
-    async fn leave(&mut self) {
-        if self.writer.is_busy() {
-            let last = tokio::time::timeout(LAST_FRAME, self.writer.done());
-            if last.await.is_err() {
-                abandon();
-            }
-        }
-        self.modes = None;
-    }
-
-    /// Goes to the background, with the whole group that the shell knows.
-    async fn suspend(&mut self, session: &mut Session) -> Result<(), Failure> {
-        self.leave().await;
-        let _ = kill_current_process_group(Signal::STOP);
-        self.enter().map_err(|error| unusable(&error))?;
-        self.resize(session);
-        Ok(())
-    }
-
-    fn resize(&mut self, session: &mut Session) {
-        let size = tcgetwinsize(io::stdout());
-        let (width, height) = size.map_or((80, 24), |size| (size.ws_col, size.ws_row));
-        self.screen = Screen::new(width, height);
-        update(&mut session.model, Message::Resize { width, height });
-    }
-}
-
-impl Signals {
-    fn listen() -> Result<Self, Failure> {
-        let stop = SignalKind::from_raw(Signal::TSTP.as_raw());
-        let resume = SignalKind::from_raw(Signal::CONT.as_raw());
-        Ok(Self {
-            resize: listen(SignalKind::window_change())?,
-            resume: listen(resume)?,
-            stop: listen(stop)?,
-            interrupt: listen(SignalKind::interrupt())?,
-            terminate: listen(SignalKind::terminate())?,
-            hang_up: listen(SignalKind::hangup())?,
-        })
-    }
-
-    async fn next(&mut self) -> Event {
-        tokio::select! {
-            _ = self.terminate.recv() => Event::End(Exit::Terminated),
-            _ = self.hang_up.recv() => Event::End(Exit::HungUp),
-            _ = self.interrupt.recv() => Event::End(Exit::Interrupted),
-            _ = self.stop.recv() => Event::Suspend,
-            _ = self.resume.recv() => Event::Resume,
-            _ = self.resize.recv() => Event::Resize,
-        }
-    }
-}
-
-#[expect(
-    deprecated,
-    reason = "its successor is unsafe, for owners that change their descriptor; an OwnedFd never does"
-)]
-fn watched(input: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
-    AsyncFd::with_interest(input, tokio::io::Interest::READABLE)
-}
-
 fn unusable(error: &io::Error) -> Failure {
-    Failure::new(
-        Exit::Failure,
-        "VMC-TERMINAL",
-        format!("cannot use the terminal: {error}"),
-    )
-    .fix("print instead: vmctl dash --once")
+    let cause = format!("cannot use the terminal: {error}");
+    Failure::new(Exit::Failure, "VMC-TERMINAL", cause).fix("print instead: vmctl dash --once")
 }

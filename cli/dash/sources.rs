@@ -5,18 +5,21 @@ use tokio::sync::watch::channel;
 use tokio::task::JoinSet;
 use vm_tui::{Health, Message, Source};
 
+use super::access::Access;
 use super::out::Out;
 use super::replicas::Where;
 use super::watch::{Collection, follow};
 use super::{Args, lease, logs, read, replicas};
 use crate::cluster::Cluster;
 use crate::cluster::kind::Kind;
+use crate::env::Environment;
 use crate::hint::Failure;
 
 /// Starts them.
 pub(super) fn start(
     args: &Args,
     cluster: &Cluster,
+    token: Option<String>,
     out: &Out,
     tasks: &mut JoinSet<Result<(), Failure>>,
 ) {
@@ -39,17 +42,26 @@ pub(super) fn start(
         Ok(())
     });
     let place = place(args, cluster);
-    tasks.spawn(replicas::follow(place, args.interval.0, out.clone()));
-    let path = cluster
-        .environment
-        .as_ref()
-        .map(|environment| environment.dir().join("logs").join("operator.log"));
+    let access = Access {
+        client: cluster.client.clone(),
+        namespace: args.operator_namespace.clone(),
+        token,
+    };
+    tasks.spawn(replicas::follow(
+        place,
+        access,
+        args.interval.0,
+        out.clone(),
+    ));
+    let path =
+        processes(cluster).map(|environment| environment.dir().join("logs").join("operator.log"));
     let sender = out.clone();
     tasks.spawn(async move {
         match path {
             Some(path) => logs::follow(path, sender).await,
             None => {
-                let why = "the operator's log is only known in environments of vmctl: kubectl logs shows it".to_owned();
+                let why =
+                    "the operator runs in pods: kubectl logs shows what they write".to_owned();
                 sender.health(&Source::Logs, Health::Absent { why }).await;
             }
         }
@@ -61,13 +73,20 @@ fn place(args: &Args, cluster: &Cluster) -> Where {
     if !args.metrics_url.is_empty() {
         return Where::Urls(args.metrics_url.clone());
     }
-    match &cluster.environment {
+    match processes(cluster) {
         Some(environment) => Where::Environment(Box::new(environment.clone())),
-        None => Where::Nowhere(format!(
-            "{} is no environment of vmctl: make the metrics of each replica reachable, for example with kubectl port-forward, and name them with --metrics-url",
-            cluster.label
-        )),
+        None => Where::Nowhere(
+            "the operator runs in pods: forward the metrics port of each one (kubectl port-forward) and name it with --metrics-url https://localhost:PORT/metrics and --metrics-token-file"
+                .to_owned(),
+        ),
     }
+}
+
+/// The environment whose operator is a process of this machine.
+fn processes(cluster: &Cluster) -> Option<&Environment> {
+    let environment = cluster.environment.as_ref()?;
+    let pods = environment.kind().ok().flatten().is_some();
+    (!pods).then_some(environment)
 }
 
 fn machines(namespace: Option<&str>) -> Collection {

@@ -1,7 +1,7 @@
 //! The verbs that are not about an environment itself. A new one gets a file here and a variant in `args`.
 
 mod advice;
-mod age;
+pub(crate) mod age;
 pub(crate) mod apply;
 mod choice;
 pub(crate) mod completion;

@@ -43,12 +43,7 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
             "annotations": { api::CREATE_ANNOTATION: intent.to_annotation() },
         });
         let sent = self.time.now();
-        self.remember(sight, |memory| {
-            memory.sending_intent(sent);
-            if first {
-                memory.claim_mut().intending(intent.incarnation);
-            }
-        });
+        self.remember(sight, |memory| memory.sending_intent(sent));
         failpoint::reach("intend");
         let outcome = self.write_metadata(sight, metadata, sent).await;
         if outcome == Outcome::Written {

@@ -238,7 +238,7 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
                 self.knowledge
                     .remember(key, uid, |memory| note(memory, &sighting, sight.now));
                 sight.sighting = sighting;
-                self.note_presence(sight, sight.now);
+                self.note_presence(sight, (fact.as_of, sight.now));
                 true
             }
             // Nothing but the presence of our own is taken from an inventory.
@@ -302,7 +302,7 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
                 }
             }
         };
-        self.note_presence(sight, ended);
+        self.note_presence(sight, (began, ended));
     }
 
     /// Observes a departed object; `None` where it is done with, or turned out to be there.

@@ -9,9 +9,7 @@ use super::events::{Kind, Regarding};
 use super::observe::Sight;
 use super::{AFTER_CONFLICT, Clouds, Cluster, Pass, Reconciler, patch};
 use crate::api::VirtualMachineStatus;
-use crate::lifecycle::{
-    Action, Event, Object, Outcome, Plan, Report, Requeue, Tried, basic, event,
-};
+use crate::lifecycle::{Action, Event, Object, Outcome, Plan, Report, Requeue, basic, event};
 use crate::runtime::clock::Clock;
 use crate::runtime::failpoint;
 
@@ -99,16 +97,14 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
         let before = self.remember(sight, |memory| {
             let before = memory.own_write();
             memory.sending_write();
-            let claim = memory.claim_mut();
-            claim.telling(Tried::of(status));
-            if plan.action == Action::NoteAttempt {
-                claim.noting(clear);
-            }
             before
         });
         failpoint::reach("record");
         let result = self.cluster.write_status(&sight.guard(), difference).await;
         let outcome = self.written(sight, result, sent, before).await;
+        if plan.action == Action::NoteAttempt && outcome == Outcome::Written {
+            self.remember(sight, |memory| memory.claim_mut().noted(clear));
+        }
         failpoint::reach("recorded");
         outcome
     }

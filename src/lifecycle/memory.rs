@@ -148,7 +148,9 @@ impl Memory {
         }
         if self.incarnation != incarnation {
             self.forget_incarnation();
-            self.claim.other_incarnation(incarnation);
+            let by = object.intent().and_then(|intent| intent.by.as_ref());
+            let ours = by.is_some() && by == policy.process.as_ref();
+            self.claim.other_incarnation(incarnation, ours);
             if self.incarnation.is_some_and(|old| incarnation > Some(old)) {
                 self.presence.given_up();
             }
@@ -259,7 +261,6 @@ impl Memory {
     /// Puts back what stood before a write that was certainly not applied.
     pub fn write_refused(&mut self, before: Option<Moment>) {
         self.own_write = before;
-        self.claim.write_refused();
     }
 
     /// When the last acknowledged guarded write was sent.
@@ -273,7 +274,7 @@ impl Memory {
         self.sign = true;
         self.first = false;
         self.in_doubt = true;
-        self.claim.sending_create();
+        self.claim.sending_create(self.incarnation);
         self.forget_looks();
         self.blind_until.get_or_insert(now + key_lifetime / 2);
     }

@@ -248,7 +248,7 @@ fn what_was_never_made_goes_whatever_is_broken() {
     }
     assert_eq!(cloud.calls("delete").0, 0);
     // The counter-test of case 8 as well: one create, and none after it was refused for good.
-    assert_eq!(cloud.calls("create"), (1, 0));
+    assert_eq!(cloud.calls("create"), (1, 0), "{:#?}", cloud.log());
     checker::check(house, &cloud);
 }
 

@@ -7,10 +7,10 @@ use mock_provider::Options;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use super::e2e::checker;
 use super::e2e::cloud::{Cloud, prompt};
-use super::e2e::house::{House, manifest};
+use super::e2e::house::{House, OPERATOR, manifest};
 use super::e2e::operator::{ALONE, Operator};
+use super::e2e::{audit, checker};
 use super::e2e::{is_ready, until_or};
 use super::{Turn, clear, tenant};
 
@@ -203,4 +203,127 @@ fn objects_wiped_while_no_operator_runs_are_joined_with_their_vms_again() {
     assert_eq!(cloud.calls("create"), creates, "something was made anew");
     clear(house, &cloud, &namespace);
     drop(operator);
+}
+
+/// The rights of the shipped role without list and watch of Secrets, given back when dropped.
+struct Hardened<'h>(&'h House);
+
+const ROLE: &str = "vmoperator-manager-role";
+
+impl<'h> Hardened<'h> {
+    fn new(house: &'h House) -> Self {
+        let role = house
+            .plane
+            .kubectl(&["get", "clusterrole", ROLE, "-o", "json"]);
+        let mut role: Value = serde_json::from_str(&role).expect("JSON");
+        let rules = role["rules"].as_array_mut().expect("rules");
+        let names_secrets = |rule: &&mut Value| {
+            let resources = rule["resources"].as_array();
+            resources.is_some_and(|all| all.iter().any(|one| one == "secrets"))
+        };
+        for rule in rules.iter_mut().filter(names_secrets) {
+            if let Some(resources) = rule["resources"].as_array_mut() {
+                resources.retain(|one| one != "secrets");
+            }
+        }
+        rules.retain(|rule| rule["resources"] != json!([]));
+        let verbs = ["get", "create", "patch", "delete"];
+        rules.push(json!({ "apiGroups": [""], "resources": ["secrets"], "verbs": verbs }));
+        let answer = house
+            .plane
+            .try_kubectl(&["replace", "-f", "-"], &role.to_string());
+        assert!(answer.success, "{answer:?}");
+        Self(house)
+    }
+}
+
+impl Drop for Hardened<'_> {
+    fn drop(&mut self) {
+        let rbac = concat!(env!("CARGO_MANIFEST_DIR"), "/config/rbac");
+        drop(self.0.plane.try_kubectl(&["apply", "-f", rbac], ""));
+    }
+}
+
+/// The hardened install: Secrets are never listed and never watched. A new key is found when the old one is refused; a
+/// restart makes no Secret a second time.
+#[test]
+fn without_list_and_watch_of_secrets_keys_rotate_and_owned_secrets_are_kept() {
+    let mut turn = Turn::take();
+    let house = turn.house();
+    let hardened = Hardened::new(house);
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    std::fs::write(file.path(), "tests=old-key\n").expect("it can be written");
+    let cloud = Cloud::start(Options {
+        api_key_file: Some(file.path().to_owned()),
+        ..prompt()
+    });
+    let namespace = house.namespace();
+    let put = |key: &str| {
+        let secret = json!({
+            "apiVersion": "v1", "kind": "Secret", "stringData": { "apiKey": key },
+            "metadata": { "name": "cloud", "namespace": namespace },
+        });
+        house.plane.apply(&secret.to_string());
+    };
+    put("old-key");
+    let reference = json!({ "name": "cloud" });
+    house.configure_with(
+        &namespace,
+        json!({ "endpoint": cloud.url, "timeoutSeconds": 1, "pollIntervalSeconds": 5, "secretRef": reference }),
+    );
+    let begun = jiff::Timestamp::now();
+    let flags = ["--leader-elect=false", "--watch-secrets=false"];
+    let operator = Operator::start(house, &flags).ready();
+    house.apply_all(&named(&namespace, 5));
+    all_ready(house, &namespace, 5);
+    let secrets = || {
+        audit::writes(house, &namespace)
+            .into_iter()
+            .filter(|write| write.contains("-connection"))
+    };
+    assert_eq!(secrets().count(), 5, "one create for each");
+    // A restart knows none of them, and finds them all by name.
+    operator.kill();
+    let operator = Operator::start(house, &flags).ready();
+    cloud.revoke("tests");
+    cloud.admit("tests", "new-key");
+    put("new-key");
+    house.create(&namespace, "after");
+    all_ready(house, &namespace, 6);
+    assert_eq!(secrets().count(), 6);
+    let refused = audit::requests(house).into_iter().filter(|request| {
+        request.user == OPERATOR
+            && request.resource == "secrets"
+            && request.received > begun
+            && (["list", "watch"].contains(&request.verb.as_str()) || request.code == 409)
+    });
+    let refused: Vec<String> = refused.map(|request| request.to_string()).collect();
+    assert_eq!(refused, Vec::<String>::new());
+    // All of it goes, in the order that is worst.
+    for kind in ["secret/cloud", "pcfg/default"] {
+        house
+            .plane
+            .kubectl(&["-n", &namespace, "delete", kind, "--wait=false"]);
+    }
+    let all = ["-n", &namespace, "delete", "vm", "--all", "--timeout=150s"];
+    house.plane.kubectl(&all);
+    let path = format!("/api/v1/namespaces/{namespace}/secrets");
+    until_or(
+        "Secret and config are gone",
+        || {
+            house.client.get(&path, "cloud").is_none()
+                && house.config(&namespace, "default").is_none()
+        },
+        || {
+            format!(
+                "{:#?} {:#?}",
+                house.client.get(&path, "cloud"),
+                house.config(&namespace, "default")
+            )
+        },
+    );
+    assert_eq!(cloud.ours(), Vec::<Value>::new());
+    checker::check(house, &cloud);
+    drop(operator);
+    drop(hardened);
 }

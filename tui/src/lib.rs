@@ -5,6 +5,7 @@
 //! [`terminal`], which talks to a terminal.
 
 mod age;
+mod facts;
 mod filter;
 #[cfg(test)]
 mod fixtures;
