@@ -3,17 +3,18 @@
 use clap::{Parser, Subcommand};
 
 use crate::dash;
-use crate::env::{down, status, up};
+use crate::env::{command, down, status, up};
 use crate::output::Color;
 use crate::runtime::embedded::{foreground, supervisor};
 use crate::verbs::{
-    apply, completion, create, delete, describe, edit, events, explain, get, install, kubectl, man,
-    mock, top, uninstall, version, wait,
+    apply, completion, create, delete, describe, edit, events, explain, get, install, kubectl,
+    logs, man, mock, run, top, uninstall, version, wait,
 };
+use crate::{diag, doctor};
 
 /// Virtual machines on Kubernetes: environments to develop in, and the verbs to work with them
 #[derive(Debug, Parser)]
-#[command(name = "vmctl", version, disable_help_subcommand = true, after_help = EXIT_CODES)]
+#[command(name = "vmctl", version, disable_help_subcommand = true, before_help = EXAMPLES, after_help = EXIT_CODES)]
 pub(crate) struct Args {
     /// When to colour the output
     #[arg(long, global = true, value_enum, default_value_t = Color::Auto)]
@@ -21,6 +22,14 @@ pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Command,
 }
+
+const EXAMPLES: &str = "\
+Examples:
+  vmctl up
+  vmctl create vm web-1 --image ubuntu-22.04 --cpu 2 --memory 4Gi
+  vmctl get vm -o wide -w
+  vmctl describe vm web-1
+  vmctl down";
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 success, 1 failure, 2 usage, 3 not ready or timed out, 4 not found, 5 conflict or refused for safety,
@@ -35,6 +44,12 @@ pub(crate) enum Command {
     Down(down::Args),
     /// Say what of an environment runs
     Status(status::Args),
+    /// List environments, or set up a shell for one
+    Env(command::Args),
+    /// Check machine, programs, environment and cluster, and say what to do
+    Doctor(doctor::Args),
+    /// Pack what somebody who helps wants to see, without credentials
+    Diag(diag::Args),
     /// Put the operator into a cluster made by hand
     Install(install::Args),
     /// Take the operator out of a cluster made by hand, its VirtualMachines first
@@ -61,6 +76,10 @@ pub(crate) enum Command {
     Top(Box<top::Args>),
     /// Explain kinds and their fields
     Explain(explain::Args),
+    /// Show what the programs of an environment wrote down
+    Logs(Box<logs::Args>),
+    /// Run the operator of this build against an environment, in place of its own
+    Run(Box<run::Args>),
     /// Run kubectl in an environment
     Kubectl(kubectl::Args),
     /// Run the mock provider alone
@@ -78,6 +97,9 @@ pub(crate) enum Command {
     #[command(hide = true, name = supervisor::SUBCOMMAND)]
     Supervise(supervisor::Args),
 }
+
+#[cfg(test)]
+pub(crate) mod docs;
 
 #[cfg(test)]
 mod tests {

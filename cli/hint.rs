@@ -1,5 +1,7 @@
 //! What a command says when it could not do its work: how it exits, why in one sentence, and what to do about it.
 
+pub(crate) mod ids;
+
 use std::fmt;
 use std::process::ExitCode;
 

@@ -4,7 +4,10 @@ mod args;
 mod clock;
 mod cluster;
 mod dash;
+mod diag;
+mod doctor;
 mod env;
+mod failpoint;
 mod files;
 mod hint;
 mod operator;
@@ -17,13 +20,13 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use crate::args::{Args, Command};
-use crate::env::{down, status, up};
+use crate::env::{command, down, status, up};
 use crate::hint::{Exit, Failure};
 use crate::output::Color;
 use crate::runtime::embedded::{child, foreground, supervisor};
 use crate::verbs::{
-    apply, completion, create, delete, describe, edit, events, explain, get, install, kubectl, man,
-    mock, top, uninstall, version, wait,
+    apply, completion, create, delete, describe, edit, events, explain, get, install, kubectl,
+    logs, man, mock, run, top, uninstall, version, wait,
 };
 
 fn main() -> ExitCode {
@@ -106,6 +109,9 @@ async fn dispatch(command: Command, color: Color) -> Result<(), Failure> {
         Command::Up(args) => up::run(*args).await,
         Command::Down(args) => down::run(args).await,
         Command::Status(args) => status::run(args).await,
+        Command::Env(args) => command::run(&args),
+        Command::Doctor(args) => doctor::run(args).await,
+        Command::Diag(args) => diag::run(args).await,
         Command::Install(args) => install::run(args).await,
         Command::Uninstall(args) => uninstall::run(args).await,
         Command::Create(args) => create::run(*args).await,
@@ -119,6 +125,8 @@ async fn dispatch(command: Command, color: Color) -> Result<(), Failure> {
         Command::Events(args) => events::run(args).await,
         Command::Top(args) => top::run(*args).await,
         Command::Explain(args) => explain::run(&args),
+        Command::Logs(args) => logs::run(*args).await,
+        Command::Run(args) => run::run(*args).await,
         Command::Kubectl(args) => kubectl::run(args),
         Command::Mock(args) => mock::run(*args).await,
         Command::Completion(args) => completion::run(&args),

@@ -1,6 +1,6 @@
 //! Data goes to stdout, talk to stderr; a reader that has gone is an outcome, never a panic.
 
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
 
 use anstyle::{AnsiColor, Style};
 
@@ -62,16 +62,66 @@ pub(crate) fn clean(text: &str) -> String {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Talk {
     quiet: bool,
+    /// Whether a line of life may stand where the next line goes.
+    live: bool,
+}
+
+/// Whether stderr is a terminal on which a line can be written over.
+pub(crate) fn is_live() -> bool {
+    let dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
+    std::io::stderr().is_terminal()
+        && !dumb
+        && std::env::var_os("CI").is_none_or(|ci| ci.is_empty())
+}
+
+/// Columns of the terminal at stderr; 80 where it does not say.
+pub(crate) fn columns() -> usize {
+    rustix::termios::tcgetwinsize(std::io::stderr()).map_or(80, |size| usize::from(size.ws_col))
+}
+
+/// Writes over the line of life; nothing stays of it when the text is empty.
+pub(crate) fn life(text: &str) {
+    let _ = write!(
+        std::io::stderr().lock(),
+        "\r\u{1b}[2K{}",
+        cut(text, columns())
+    );
+}
+
+/// What fits into a line of a terminal, its last column kept free.
+pub(crate) fn cut(text: &str, columns: usize) -> String {
+    let text = clean(text);
+    let room = columns.saturating_sub(1);
+    if text.chars().count() <= room {
+        return text;
+    }
+    let kept = text.chars().take(room.saturating_sub(1));
+    kept.chain("…".chars().take(room)).collect()
 }
 
 impl Talk {
     /// A voice, or its silence.
     pub(crate) fn new(quiet: bool) -> Self {
-        Self { quiet }
+        Self { quiet, live: false }
+    }
+
+    /// The same where a line of life is written over and over: it goes before each line.
+    #[must_use]
+    pub(crate) fn live(mut self, live: bool) -> Self {
+        self.live = live && !self.quiet;
+        self
+    }
+
+    /// Whether there is a line of life.
+    pub(crate) fn is_live(&self) -> bool {
+        self.live
     }
 
     /// One line of our own with colours in it; the stream drops them where they are not wanted.
     pub(crate) fn styled(&self, text: &str) {
+        if self.live {
+            life("");
+        }
         if !self.quiet {
             let _ = writeln!(anstream::stderr().lock(), "{text}");
         }
@@ -79,6 +129,9 @@ impl Talk {
 
     /// One line for people. A closed stderr is ignored: there is nobody to tell.
     pub(crate) fn line(&self, text: &str) {
+        if self.live {
+            life("");
+        }
         if !self.quiet {
             let _ = writeln!(anstream::stderr().lock(), "{}", clean(text));
         }
@@ -109,6 +162,18 @@ pub(crate) fn failure(failure: &Failure) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_of_a_terminal_never_wraps() {
+        for columns in 0..30 {
+            assert!(
+                cut("web-1: Provisioning, ä", columns).chars().count() <= columns.saturating_sub(1)
+            );
+        }
+        assert_eq!(cut("web-1: on its way", 8), "web-1:…");
+        assert_eq!(cut("short", 20), "short");
+        assert_eq!(cut("a\u{1b}[2J", 20), "a\u{fffd}[2J");
+    }
 
     #[test]
     fn text_of_others_cannot_drive_the_terminal() {

@@ -1,6 +1,12 @@
 //! Nothing of an environment stays behind and nothing of it is lost, whoever is killed.
 #![cfg(test)]
 
+#[path = "up_survival/boundaries.rs"]
+#[cfg(test)]
+mod boundaries;
+#[path = "up_survival/isolation.rs"]
+#[cfg(test)]
+mod isolation;
 mod sandbox;
 
 use std::fs;

@@ -1,5 +1,7 @@
 //! Server-side apply that knows whether it would change anything.
 
+mod diff;
+
 use std::time::Duration;
 
 use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams};
@@ -67,11 +69,15 @@ impl Error {
     }
 }
 
-/// Makes `wanted` true. A dry run comes first, and only where it shows a difference something is written.
+/// Makes `wanted` true, and tells in lines what was otherwise. A dry run comes first, and only where it shows a
+/// difference something is written.
 ///
 /// # Errors
 /// The API server refuses or cannot be reached.
-pub(crate) async fn apply(client: &Client, wanted: &DynamicObject) -> Result<Applied, Error> {
+pub(crate) async fn explained(
+    client: &Client,
+    wanted: &DynamicObject,
+) -> Result<(Applied, Vec<String>), Error> {
     let api = api(client, wanted)?;
     let name = wanted.name_any();
     let label = format!(
@@ -83,6 +89,7 @@ pub(crate) async fn apply(client: &Client, wanted: &DynamicObject) -> Result<App
     );
     let present = call("get", &label, api.get_opt(&name)).await?;
     let params = PatchParams::apply(MANAGER).force();
+    let mut drift = Vec::new();
     if let Some(present) = &present {
         let dry = call(
             "check",
@@ -91,8 +98,9 @@ pub(crate) async fn apply(client: &Client, wanted: &DynamicObject) -> Result<App
         )
         .await?;
         if same(present, &dry) {
-            return Ok(Applied::Unchanged);
+            return Ok((Applied::Unchanged, drift));
         }
+        drift = diff::lines(&label, present, &dry);
     }
     call(
         "apply",
@@ -100,11 +108,20 @@ pub(crate) async fn apply(client: &Client, wanted: &DynamicObject) -> Result<App
         api.patch(&name, &params, &Patch::Apply(wanted)),
     )
     .await?;
-    Ok(if present.is_some() {
+    let applied = if present.is_some() {
         Applied::Changed
     } else {
         Applied::Created
-    })
+    };
+    Ok((applied, drift))
+}
+
+/// The same where nobody wants to know the lines.
+///
+/// # Errors
+/// As [`explained`].
+pub(crate) async fn apply(client: &Client, wanted: &DynamicObject) -> Result<Applied, Error> {
+    explained(client, wanted).await.map(|(applied, _)| applied)
 }
 
 /// The object as it is now; `None` when it is not there.

@@ -32,9 +32,18 @@ const POLL: Duration = Duration::from_millis(50);
 /// A call that takes longer has failed; a dead API server must not hold us.
 const CALL: Duration = Duration::from_secs(3);
 
+const EXAMPLES: &str = "\
+Examples:
+  vmctl down
+  vmctl down --env team --verify
+  vmctl down --all --yes
+
+Exits with 0 also where there is no such environment.";
+
 /// Options of `vmctl down`.
 #[derive(Debug, clap::Args)]
 #[group(id = "down")]
+#[command(before_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(flatten)]
     selection: Selection,
@@ -96,7 +105,15 @@ fn confirm(names: &[Name]) -> Result<(), Failure> {
     }
 }
 
-async fn remove(environment: &Environment, verify: bool, talk: &Talk) -> Result<(), Failure> {
+/// Removes one environment, whatever state it is in.
+///
+/// # Errors
+/// Another command works on it, a file cannot be removed, or something is left.
+pub(crate) async fn remove(
+    environment: &Environment,
+    verify: bool,
+    talk: &Talk,
+) -> Result<(), Failure> {
     let name = environment.name();
     // A damaged state is no reason to keep an environment: what runs is found by its marker, too.
     let state = environment.state().unwrap_or_default();

@@ -3,15 +3,19 @@
 use std::time::Duration;
 
 use kube::Client;
-use kube::api::{Api, DeleteParams, DynamicObject, PostParams};
+use kube::api::{Api, DeleteParams, DynamicObject, ListParams, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
 use serde_json::json;
 
 use super::steps::{condition, wait};
+use crate::failpoint;
 use crate::hint::{Exit, Failure, chain};
 
 /// A call that takes longer has failed.
 const CALL: Duration = Duration::from_secs(10);
+
+/// What a VirtualMachine bears that only proves something.
+const SMOKE: &str = "app.kubernetes.io/component=vmctl-smoke";
 
 /// VirtualMachines in the namespace `default`.
 fn machines(client: &Client) -> Api<DynamicObject> {
@@ -38,7 +42,9 @@ pub(crate) async fn could_be_created(client: &Client) -> Result<(), Failure> {
 pub(crate) async fn comes_and_goes(client: &Client) -> Result<(), Failure> {
     let name = format!("vmctl-smoke-{}", fastrand::u32(..));
     let api = machines(client);
+    clear(&api).await?;
     create(client, &name, false).await?;
+    failpoint::reach("smoke-made").await;
     let ready = wait(&format!("VirtualMachine {name} is ready"), || async {
         let machine = call("read", api.get_opt(&name)).await?;
         Ok(machine.filter(|machine| condition(machine, "Ready").as_deref() == Some("True")))
@@ -56,9 +62,24 @@ pub(crate) async fn comes_and_goes(client: &Client) -> Result<(), Failure> {
     .await
 }
 
+/// Removes what an earlier run made and was cut off from removing.
+async fn clear(api: &Api<DynamicObject>) -> Result<(), Failure> {
+    let ours = ListParams::default().labels(SMOKE);
+    let left = async || Ok::<_, Failure>(call("list", api.list(&ours)).await?.items);
+    for machine in left().await? {
+        let name = machine.metadata.name.unwrap_or_default();
+        // Somebody else may have been faster.
+        let _ = call("delete", api.delete(&name, &DeleteParams::background())).await;
+    }
+    wait("VirtualMachines of earlier runs are gone", async || {
+        Ok(left().await?.is_empty().then_some(()))
+    })
+    .await
+}
+
 async fn create(client: &Client, name: &str, dry_run: bool) -> Result<(), Failure> {
     let machine = json!({ "apiVersion": "compute.example.com/v1", "kind": "VirtualMachine",
-        "metadata": { "name": name, "namespace": "default" },
+        "metadata": { "name": name, "namespace": "default", "labels": { "app.kubernetes.io/component": "vmctl-smoke" } },
         "spec": { "image": "ubuntu-22.04", "cpu": 1, "memory": "1Gi" } });
     let machine: DynamicObject = serde_json::from_value(machine)
         .map_err(|error| Failure::new(Exit::Failure, "VMC-MANIFEST", chain(&error)))?;

@@ -1,7 +1,10 @@
 //! Named environments: everything that `vmctl up` makes, in one directory per name.
 
 pub(crate) mod apply;
+pub(crate) mod command;
+pub(crate) mod counts;
 pub(crate) mod down;
+mod drift;
 pub(crate) mod journal;
 pub(crate) mod leftovers;
 mod machine;

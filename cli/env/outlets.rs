@@ -29,7 +29,7 @@ impl Outlets {
     pub(crate) fn of(environment: Option<&Environment>) -> Result<Self, String> {
         let environment = environment.ok_or("only environments of vmctl up tell it")?;
         let state = environment.running().map_err(|failure| failure.cause)?;
-        let state = state.ok_or("nothing of the environment runs")?;
+        let state = state.ok_or("only an embedded environment that runs tells it")?;
         let http = reqwest::Client::builder().timeout(CALL).no_proxy().build();
         Ok(Self {
             http: http.map_err(|error| chain(&error))?,
@@ -64,26 +64,33 @@ impl Outlets {
         uid: &str,
         id: Option<&str>,
     ) -> Result<Vec<Value>, String> {
-        let mock = self
-            .state
-            .mock
-            .as_ref()
-            .ok_or("there is no mock provider")?;
-        let stats: Value =
-            serde_json::from_str(&self.text(&format!("{}/stats", mock.admin)).await?)
-                .map_err(|error| format!("the mock provider: {error}"))?;
-        let since = stats["lastSeq"]
-            .as_u64()
-            .unwrap_or_default()
-            .saturating_sub(DEPTH);
-        let log = self
-            .text(&format!("{}/log?since={since}&limit={DEPTH}", mock.admin))
-            .await?;
+        let log = self.provider_log().await?;
         let calls = log
             .lines()
             .filter_map(|line| serde_json::from_str::<Value>(line).ok());
         let ours = |call: &Value| call["uid"] == uid || id.is_some_and(|id| call["vmId"] == id);
         Ok(calls.filter(ours).collect())
+    }
+
+    /// The latest calls to the mock provider, oldest first, as lines of JSON.
+    ///
+    /// # Errors
+    /// It does not answer; the text says why.
+    pub(crate) async fn provider_log(&self) -> Result<String, String> {
+        let mock = self
+            .state
+            .mock
+            .as_ref()
+            .ok_or("there is no mock provider")?;
+        let stats = self.text(&format!("{}/stats", mock.admin)).await?;
+        let stats: Value =
+            serde_json::from_str(&stats).map_err(|error| format!("the mock provider: {error}"))?;
+        let since = stats["lastSeq"]
+            .as_u64()
+            .unwrap_or_default()
+            .saturating_sub(DEPTH);
+        self.text(&format!("{}/log?since={since}&limit={DEPTH}", mock.admin))
+            .await
     }
 
     fn operator(&self) -> Result<&str, String> {

@@ -64,18 +64,44 @@ pub(crate) struct Report {
     talk: Talk,
     total: usize,
     started: Instant,
+    spoke: Instant,
     taken: Vec<Taken>,
+}
+
+/// Longest silence off a terminal.
+const HEARTBEAT: Duration = Duration::from_secs(15);
+
+/// What a step waits for, in words.
+fn awaited(step: &str) -> &'static str {
+    match step {
+        "preflight" => "the machine has been looked at",
+        "tools" => "the programs of the control plane are there",
+        "control-plane" => "etcd and kube-apiserver run",
+        "images" => "the images are there",
+        "cluster" => "kind has made the cluster",
+        "load" => "the images are in the cluster",
+        "api" => "the API server is ready",
+        "definitions" => "the kinds are established",
+        "rights" => "the operator's rights are there",
+        "mock-provider" => "the mock provider answers",
+        "provider-config" => "the ProviderConfig is there",
+        "operator" => "the operator leads and finds its ProviderConfig usable",
+        "admission" => "a VirtualMachine would be accepted",
+        "smoke" => "a VirtualMachine was made and removed",
+        _other => "it is done",
+    }
 }
 
 impl Report {
     /// A report of `total` steps.
     pub(crate) fn new(format: Format, quiet: bool, total: usize) -> Self {
-        let talk = Talk::new(quiet || format == Format::Json);
+        let talk = Talk::new(quiet || format == Format::Json).live(output::is_live());
         Self {
             format,
             talk,
             total,
             started: clock::now(),
+            spoke: clock::now(),
             taken: Vec::new(),
         }
     }
@@ -92,6 +118,30 @@ impl Report {
     pub(crate) fn begin(&self, step: &'static str) -> Result<Instant, Failure> {
         self.event(step, "started", None, None, None)?;
         Ok(clock::now())
+    }
+
+    /// A step goes on: a terminal is brought up to date, elsewhere there is a sign of life now and then.
+    ///
+    /// # Errors
+    /// Nobody reads stdout any more.
+    pub(crate) fn tick(&mut self, step: &'static str, began: Instant) -> Result<(), Failure> {
+        let seconds = began.elapsed().as_secs_f64();
+        if self.talk.is_live() {
+            output::life(&format!(
+                "  {step:<16} waiting until {} ({seconds:.0} s)",
+                awaited(step)
+            ));
+            return Ok(());
+        }
+        if began.max(self.spoke).elapsed() < HEARTBEAT {
+            return Ok(());
+        }
+        self.spoke = clock::now();
+        self.talk.line(&format!(
+            "  {step:<16} still waiting until {} ({seconds:.0} s)",
+            awaited(step)
+        ));
+        self.event(step, "waiting", Some(awaited(step)), None, Some(seconds))
     }
 
     /// A step has ended.

@@ -19,6 +19,9 @@ pub(crate) struct Plan {
     pub(crate) mock: bool,
     /// Whether the operator is to run.
     pub(crate) operator: bool,
+    /// Whether a VirtualMachine was made and removed once.
+    #[serde(default)]
+    pub(crate) proven: bool,
 }
 
 /// How far the supervisor is.

@@ -6,6 +6,7 @@ use std::fmt::Write;
 
 use serde_json::json;
 
+use super::counts::Counts;
 use super::report::Format;
 use super::state::{ChildState, Phase, State};
 use super::{Environment, Selection};
@@ -13,9 +14,17 @@ use crate::hint::{Exit, Failure};
 use crate::output;
 use crate::runtime::embedded::plane;
 
+const EXAMPLES: &str = "\
+Examples:
+  vmctl status
+  vmctl status --env team -o json
+
+Exits with 0 when it is ready, 3 when something of it does not run, 4 when there is no such environment.";
+
 /// Options of `vmctl status`.
 #[derive(Debug, clap::Args)]
 #[group(id = "status")]
+#[command(before_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(flatten)]
     selection: Selection,
@@ -48,13 +57,25 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
         Some(state) => lack(&environment, &state).await,
     };
     let state = environment.state()?;
+    let counts = match &lack {
+        None => Some(Counts::of(&environment.client().await?).await),
+        Some(_) => None,
+    };
     match args.output {
         Format::Json => {
-            let status = json!({ "version": 1, "environment": name.as_str(), "ready": lack.is_none(), "lack": lack,
+            let inside = counts.as_ref().map(Counts::as_json);
+            let status = json!({ "inside": inside, "version": 1, "environment": name.as_str(), "ready": lack.is_none(), "lack": lack,
                 "kubeconfig": environment.kubeconfig(), "state": state });
             output::data(&status.to_string())?;
         }
-        Format::Text => output::data(&text(&environment, state.as_ref(), lack.as_deref()))?,
+        Format::Text => {
+            let mut text = text(&environment, state.as_ref(), lack.as_deref());
+            for line in counts.iter().flat_map(Counts::lines) {
+                text.push('\n');
+                text.push_str(&output::clean(&line));
+            }
+            output::data(&text)?;
+        }
     }
     verdict(&environment, lack)
 }

@@ -75,11 +75,16 @@ fn is_unchanged(report: &Report) -> bool {
 }
 
 /// For programs.
-pub(crate) fn json(environment: &Environment, report: &Report, facts: &Facts) -> Value {
+pub(crate) fn json(
+    environment: &Environment,
+    report: &Report,
+    facts: &Facts,
+    drift: &[String],
+) -> Value {
     let mut summary = json!({
         "version": 1, "type": "summary", "environment": environment.name().as_str(),
         "runtime": facts.runtime, "kubernetes": facts.kubernetes, "server": facts.server,
-        "kubeconfig": environment.kubeconfig(), "unchanged": is_unchanged(report),
+        "kubeconfig": environment.kubeconfig(), "unchanged": is_unchanged(report), "drift": drift,
         "seconds": report.elapsed().as_secs_f64(), "vmctl": env!("CARGO_PKG_VERSION"),
     });
     if let Some(fields) = summary.as_object_mut() {

@@ -1,17 +1,21 @@
 //! `vmctl up`: makes an environment so that a VirtualMachine can be created in it right now.
 
+use std::time::Duration;
+
 use tokio::signal::unix::SignalKind;
 
+use super::down;
+use super::drift::Drift;
 use super::journal::Event;
 use super::report::{Format, Outcome, Report};
 use super::steps::Steps;
 use super::steps::kind::{self, Options};
 use super::{Environment, Selection, summary};
-use crate::files;
 use crate::hint::{Exit, Failure, chain};
-use crate::output;
+use crate::output::{self, Talk};
 use crate::runtime::embedded::binaries::Lookup;
 use crate::runtime::embedded::foreground::listen;
+use crate::{clock, failpoint, files};
 
 /// Where an environment can run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -39,20 +43,36 @@ impl Runtime {
     }
 }
 
+const EXAMPLES: &str = "\
+Examples:
+  vmctl up
+  vmctl up --env team --smoke
+  vmctl up --offline -o json
+  export KUBECONFIG=$(vmctl up --quiet)
+
+Run it again at any time: what is as it should be stays as it is. Interrupted, it goes on where it was.";
+
+/// How often a step that takes long is told.
+const TICK: Duration = Duration::from_secs(1);
+
 /// Options of `vmctl up`.
 #[derive(Debug, clap::Args)]
 #[group(id = "up")]
+#[command(before_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(flatten)]
     selection: Selection,
     /// Where the environment runs [default: kind where a container engine answers and kind is there, else embedded]
-    #[arg(long, env = "VMCTL_RUNTIME", value_enum)]
+    #[arg(long, env = "VMCTL_RUNTIME", hide_env_values = true, value_enum)]
     runtime: Option<Runtime>,
     #[command(flatten)]
     lookup: Lookup,
     /// Make a VirtualMachine and remove it, as the first `up` does
     #[arg(long)]
     smoke: bool,
+    /// Where it differs in what cannot be changed in place, remove the environment and make it anew; its data is lost
+    #[arg(long)]
+    recreate: bool,
     /// Record every request (who, what, when; no bodies) in the environment's logs; heeded at its first start
     #[arg(long)]
     audit_log: bool,
@@ -71,16 +91,23 @@ pub(crate) struct Args {
 /// # Errors
 /// A step fails, or a signal cuts the run off; what was made stays, and the next run goes on from there.
 pub(crate) async fn run(args: Args) -> Result<(), Failure> {
+    failpoint::check()?;
     let environment = Environment::at(&args.selection.name)?;
     let mut interrupt = listen(SignalKind::interrupt())?;
     let mut terminate = listen(SignalKind::terminate())?;
     let mut hang_up = listen(SignalKind::hangup())?;
+    let drift = settled(&args, &environment).await?;
     files::private_dir(environment.dir()).map_err(|error| {
         Failure::new(Exit::Environment, "VMC-FILES", chain(&error))
             .fix("set XDG_STATE_HOME to a directory of yours")
     })?;
     let _lock = environment.lock()?;
     let runtime = runtime(&args, &environment).await?;
+    if runtime == Runtime::Kind && args.audit_log {
+        let cause = "--audit-log is for the runtime embedded alone";
+        return Err(Failure::new(Exit::Usage, "VMC-USAGE", cause)
+            .fix("leave it out, or add --runtime embedded"));
+    }
     let smoke = args.smoke || !is_proven(&environment, runtime)?;
     let total = runtime.steps() + usize::from(smoke);
     let mut report = Report::new(args.output, args.quiet, total);
@@ -97,7 +124,7 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
         outcome = converging => {
             let failed = |failure: &Failure| journal.write("up", Event::Failed, &failure.cause);
             outcome.inspect_err(failed)?;
-            return summary(&args, &environment, runtime, &report);
+            return summary(&args, &environment, runtime, &report, &drift);
         }
         _ = interrupt.recv() => Exit::Interrupted,
         _ = terminate.recv() => Exit::Terminated,
@@ -113,6 +140,19 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
     .fix(format!(
         "go on with: vmctl up --env {name}; remove it with: vmctl down --env {name}"
     )))
+}
+
+/// What cannot be given to the environment in place: told, or with `--recreate` settled by removing it first.
+async fn settled(args: &Args, environment: &Environment) -> Result<Drift, Failure> {
+    let drift = Drift::find(environment, &args.lookup, args.audit_log).await;
+    let talk = Talk::new(args.quiet || args.output == Format::Json);
+    if args.recreate && drift.is_some() {
+        drift.tell(&talk, None);
+        down::remove(environment, false, &talk).await?;
+        return Ok(Drift::default());
+    }
+    drift.tell(&talk, Some(environment));
+    Ok(drift)
 }
 
 /// The runtime that the environment has, or that it gets: what is asked for, else what this machine can.
@@ -148,7 +188,7 @@ async fn runtime(args: &Args, environment: &Environment) -> Result<Runtime, Fail
 /// Whether a VirtualMachine was made and removed in it before.
 fn is_proven(environment: &Environment, runtime: Runtime) -> Result<bool, Failure> {
     Ok(match runtime {
-        Runtime::Embedded => environment.plan()?.is_some_and(|plan| plan.operator),
+        Runtime::Embedded => environment.plan()?.is_some_and(|plan| plan.proven),
         Runtime::Kind => environment.kind()?.is_some_and(|record| record.proven),
     })
 }
@@ -177,7 +217,7 @@ async fn converge_kind(
 }
 
 async fn converge(report: &mut Report, steps: &mut Steps<'_>, smoke: bool) -> Result<(), Failure> {
-    step(report, "preflight", async { steps.preflight() }).await?;
+    step(report, "preflight", steps.preflight()).await?;
     step(report, "tools", steps.tools()).await?;
     step(report, "control-plane", steps.control_plane()).await?;
     step(report, "api", steps.api()).await?;
@@ -199,9 +239,17 @@ async fn step(
     act: impl Future<Output = Result<Outcome, Failure>>,
 ) -> Result<(), Failure> {
     let began = report.begin(name)?;
-    let outcome = act.await;
+    let mut act = std::pin::pin!(act);
+    let outcome = loop {
+        tokio::select! {
+            outcome = &mut act => break outcome,
+            () = clock::sleep(TICK) => report.tick(name, began)?,
+        }
+    };
     report.end(name, began, &outcome)?;
-    outcome.map(drop)
+    outcome?;
+    failpoint::reach(name).await;
+    Ok(())
 }
 
 /// The result of a run, in the form that was asked for.
@@ -210,6 +258,7 @@ fn summary(
     environment: &Environment,
     runtime: Runtime,
     report: &Report,
+    drift: &Drift,
 ) -> Result<(), Failure> {
     if args.quiet {
         return output::data(&environment.kubeconfig().display().to_string());
@@ -220,6 +269,6 @@ fn summary(
     };
     output::data(&match args.output {
         Format::Text => summary::text(environment, report, &facts),
-        Format::Json => summary::json(environment, report, &facts).to_string(),
+        Format::Json => summary::json(environment, report, &facts, drift.lines()).to_string(),
     })
 }

@@ -20,7 +20,7 @@ const EXAMPLES: &str = "\
 Examples:
   vmctl apply -f web-1.yaml
   vmctl apply -f vms/ -f secret.yaml
-  vmctl create vm web-1 --image ubuntu-22.04 --cpu 2 --memory 4Gi --dry-run=client -o yaml | vmctl apply -f -
+  vmctl kubectl get vm web-1 -o yaml | vmctl apply --env team -f -
 
 Exits with 5 when somebody else owns a field that a manifest changes. What is wrong with one object does not keep the
 others from being applied.";

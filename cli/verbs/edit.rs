@@ -107,6 +107,9 @@ async fn one(collection: &Collection, name: &str) -> Result<(), Failure> {
                     sheet.discard();
                     return output::data(&format!("{} edited", reference(collection.kind, name)));
                 }
+                Err(error) if error.names_field("metadata.uid") => {
+                    return Err(unsent(replaced(name), &sheet.keep()));
+                }
                 Err(error) if matches!(error.code(), Some(400 | 422)) => error.to_string(),
                 Err(error) => return Err(unsent(collection.failed(error), &sheet.keep())),
             },
@@ -169,6 +172,11 @@ fn given_up(sheet: Sheet, name: &str) -> Failure {
         .fix(format!("what was typed is in {}", kept.display()))
 }
 
+fn replaced(name: &str) -> Failure {
+    let cause = format!("another object took the name {name} meanwhile; it was not changed");
+    Failure::new(Exit::Conflict, "VMC-CONFLICT", cause).fix("edit that one, if you want to")
+}
+
 fn unsent(failure: Failure, kept: &PathBuf) -> Failure {
     let fix = failure
         .fix
@@ -187,13 +195,13 @@ mod tests {
 
     #[test]
     fn only_what_was_changed_is_sent_and_only_to_that_object() {
-        let body = "apiVersion: v1\nkind: A\nmetadata: {name: a, uid: '1', labels: {x: y}}\nspec: {cpu: 2}\n";
+        let body = "apiVersion: v1\nkind: A\nmetadata: {name: a, uid: '1', labels: {x: z}}\nspec: {cpu: 2}\n";
         let Typed::Change(patch) = typed(&object(), body) else {
             panic!("a change")
         };
         assert_eq!(
             patch,
-            json!({ "metadata": { "uid": "1", "labels": { "x": "y" } }, "spec": { "cpu": 2 } })
+            json!({ "metadata": { "uid": "1", "labels": { "x": "z" } }, "spec": { "cpu": 2 } })
         );
     }
 

@@ -7,7 +7,7 @@ use vmoperator::api::{GROUP, VERSION};
 
 use crate::cluster::kind::{Kind, kind};
 use crate::env::manifests;
-use crate::hint::{Exit, Failure};
+use crate::hint::{Exit, Failure, ids};
 use crate::output;
 
 /// Columns that a description may fill.
@@ -18,6 +18,7 @@ Examples:
   vmctl explain vm
   vmctl explain vm.spec.memory
   vmctl explain pcfg.spec --recursive
+  vmctl explain VMC-LOCKED
 
 Exits with 4 when there is no such field.";
 
@@ -26,8 +27,8 @@ Exits with 4 when there is no such field.";
 #[group(id = "explain")]
 #[command(before_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// vm or pcfg, and the way to a field, such as vm.spec.memory
-    #[arg(value_name = "KIND[.FIELD…]")]
+    /// vm or pcfg, and the way to a field, such as vm.spec.memory; or the id of an error
+    #[arg(value_name = "KIND[.FIELD]")]
     path: String,
     /// Show the fields of fields, too, without descriptions
     #[arg(long)]
@@ -39,6 +40,9 @@ pub(crate) struct Args {
 /// # Errors
 /// There is no such kind or field.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    if args.path.to_uppercase().starts_with("VMC-") {
+        return id(&args.path);
+    }
     let (word, fields) = split(&args.path);
     let kind = kind(word, &[Kind::VirtualMachine, Kind::ProviderConfig])?;
     let root = schema(kind)?;
@@ -51,6 +55,21 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         required = is_required(parent, field);
     }
     output::data(&text(kind, &fields, at, required, args.recursive))
+}
+
+/// What an error id means.
+fn id(word: &str) -> Result<(), Failure> {
+    match ids::find(word) {
+        Some(entry) => output::data(&format!(
+            "{}\n\n{}\n\nWhat helps: {}",
+            entry.id, entry.meaning, entry.help
+        )),
+        None => {
+            let cause = format!("there is no error id {word}");
+            Err(Failure::new(Exit::NotFound, "VMC-NOT-FOUND", cause)
+                .fix("all of them are in docs/errors.md"))
+        }
+    }
 }
 
 /// The kind may itself be written with dots: `virtualmachines.compute.example.com`.
@@ -151,7 +170,7 @@ fn list(text: &mut String, schema: &Value, indent: usize, recursive: bool) {
         let required = is_required(schema, name);
         let _ = writeln!(
             text,
-            "{:indent$}{name}\t<{}>{}",
+            "{:indent$}{name} <{}>{}",
             "",
             type_of(field),
             mark(required)

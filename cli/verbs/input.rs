@@ -128,13 +128,10 @@ async fn stdin() -> Result<String, Failure> {
 }
 
 fn parsed(origin: &str, text: &str) -> Result<Vec<Document>, Failure> {
-    let found: Vec<Value> = if text.trim_start().starts_with('{') {
-        let stream = serde_json::Deserializer::from_str(text).into_iter::<Value>();
-        stream
-            .collect::<Result<_, _>>()
-            .map_err(|error| wrong(&format!("{origin}: {error}")))?
-    } else {
-        serde_saphyr::from_multiple(text).map_err(|error| wrong(&format!("{origin}: {error}")))?
+    let found: Vec<Value> = match json_stream(text) {
+        Some(found) => found,
+        None => serde_saphyr::from_multiple(text)
+            .map_err(|error| wrong(&format!("{origin}: {error}")))?,
     };
     let mut documents = Vec::new();
     for (index, object) in found
@@ -151,6 +148,13 @@ fn parsed(origin: &str, text: &str) -> Result<Vec<Document>, Failure> {
         }
     }
     Ok(documents)
+}
+
+/// Objects of JSON one after the other, which YAML does not know; `None` where it is something else.
+fn json_stream(text: &str) -> Option<Vec<Value>> {
+    let stream = serde_json::Deserializer::from_str(text).into_iter::<Value>();
+    let found: Vec<Value> = stream.collect::<Result<_, _>>().ok()?;
+    found.iter().all(Value::is_object).then_some(found)
 }
 
 /// A list is the objects in it.

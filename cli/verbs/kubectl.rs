@@ -8,10 +8,15 @@ use std::process::Command;
 use crate::env::{Environment, Selection};
 use crate::hint::{Exit, Failure};
 
+const EXAMPLES: &str = "\
+Examples:
+  vmctl kubectl get nodes
+  vmctl kubectl --env team describe vm web-1";
+
 /// Options of `vmctl kubectl`.
 #[derive(Debug, clap::Args)]
 #[group(id = "kubectl")]
-#[command(disable_help_flag = true)]
+#[command(disable_help_flag = true, before_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(flatten)]
     selection: Selection,
@@ -35,6 +40,8 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     let error = Command::new(&kubectl)
         .args(args.arguments)
         .env("KUBECONFIG", environment.kubeconfig())
+        // Else it would write what it learns into the home of the user.
+        .env("KUBECACHEDIR", environment.dir().join("kubectl-cache"))
         .exec();
     let cause = format!("cannot run {}: {error}", kubectl.display());
     Err(Failure::new(Exit::Environment, "VMC-KUBECTL", cause)

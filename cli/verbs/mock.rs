@@ -8,9 +8,15 @@ use crate::hint::{Exit, Failure, chain};
 use crate::output;
 use crate::runtime::embedded::foreground::listen;
 
+const EXAMPLES: &str = "\
+Examples:
+  vmctl mock
+  vmctl mock --listen 127.0.0.1:0 --admin-listen 127.0.0.1:0";
+
 /// Options of `vmctl mock`: those of the mock provider.
 #[derive(Debug, clap::Args)]
 #[group(id = "mock")]
+#[command(before_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(flatten)]
     options: Options,

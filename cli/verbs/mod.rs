@@ -1,7 +1,7 @@
 //! The verbs that are not about an environment itself. A new one gets a file here and a variant in `args`.
 
 mod advice;
-mod age;
+pub(crate) mod age;
 pub(crate) mod apply;
 mod choice;
 pub(crate) mod completion;
@@ -18,10 +18,12 @@ mod input;
 pub(crate) mod install;
 mod interrupt;
 pub(crate) mod kubectl;
+pub(crate) mod logs;
 pub(crate) mod man;
 pub(crate) mod mock;
 mod problems;
 mod progress;
+pub(crate) mod run;
 pub(crate) mod top;
 pub(crate) mod uninstall;
 pub(crate) mod version;

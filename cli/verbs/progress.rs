@@ -3,20 +3,17 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use crate::clock;
 use crate::cluster::follow::{Change, Follow};
 use crate::hint::Failure;
-use crate::output::{Talk, clean};
+use crate::output::{self, Talk};
 
 /// How often a terminal is brought up to date.
 const TICK: Duration = Duration::from_secs(1);
 /// Longest silence off a terminal.
 const HEARTBEAT: Duration = Duration::from_secs(15);
-/// Columns of a terminal that does not say how many it has.
-const COLUMNS: usize = 80;
 
 /// The telling of one wait.
 #[derive(Debug)]
@@ -32,10 +29,9 @@ pub(crate) struct Progress {
 impl Progress {
     /// Begins now.
     pub(crate) fn new() -> Self {
-        let dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
         Self {
             talk: Talk::new(false),
-            live: std::io::stderr().is_terminal() && !dumb,
+            live: output::is_live(),
             began: clock::now(),
             spoke: clock::now(),
             told: BTreeMap::new(),
@@ -97,14 +93,7 @@ impl Progress {
             return;
         }
         if self.live {
-            let text = self.line_of_life("");
-            let columns = rustix::termios::tcgetwinsize(std::io::stderr())
-                .map_or(COLUMNS, |size| usize::from(size.ws_col));
-            let _ = write!(
-                std::io::stderr().lock(),
-                "\r\u{1b}[2K{}",
-                cut(&text, columns)
-            );
+            output::life(&self.line_of_life(""));
         } else if self.spoke.elapsed() >= HEARTBEAT {
             self.spoke = clock::now();
             let text = self.line_of_life("still waiting: ");
@@ -127,7 +116,7 @@ impl Progress {
 
     fn clear(&self) {
         if self.live {
-            let _ = write!(std::io::stderr().lock(), "\r\u{1b}[2K");
+            output::life("");
         }
     }
 }
@@ -142,32 +131,9 @@ fn line(elapsed: Duration, text: &str) -> String {
     format!("{:>6.1}s  {text}", elapsed.as_secs_f64())
 }
 
-/// What fits into a line of a terminal, its last column kept free.
-fn cut(text: &str, columns: usize) -> String {
-    let text = clean(text);
-    let room = columns.saturating_sub(1);
-    if text.chars().count() <= room {
-        return text;
-    }
-    let kept = text.chars().take(room.saturating_sub(1));
-    kept.chain("…".chars().take(room)).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_line_of_a_terminal_never_wraps() {
-        for columns in 0..30 {
-            assert!(
-                cut("web-1: Provisioning, ä", columns).chars().count() <= columns.saturating_sub(1)
-            );
-        }
-        assert_eq!(cut("web-1: on its way", 8), "web-1:…");
-        assert_eq!(cut("short", 20), "short");
-        assert_eq!(cut("a\u{1b}[2J", 20), "a\u{fffd}[2J");
-    }
 
     #[test]
     fn a_line_says_when() {

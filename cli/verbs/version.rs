@@ -7,9 +7,15 @@ use crate::env::{Environment, Selection};
 use crate::hint::Failure;
 use crate::output;
 
+const EXAMPLES: &str = "\
+Examples:
+  vmctl version
+  vmctl version --env team -o json";
+
 /// Options of `vmctl version`.
 #[derive(Debug, clap::Args)]
 #[group(id = "version")]
+#[command(before_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(flatten)]
     selection: Selection,

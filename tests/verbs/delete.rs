@@ -191,6 +191,9 @@ fn a_cluster_that_is_not_ours_needs_its_context_and_a_confirmation() {
         .vmctl(&["delete", "vm", "a", "--all"])
         .failed(2, "VMC-USAGE", &["--all"]);
     scene
+        .vmctl(&["delete", "pods", "a"])
+        .failed(2, "VMC-KIND", &["it works on: vm, pcfg"]);
+    scene
         .vmctl(&["delete", "pcfg", "a"])
-        .failed(2, "VMC-KIND", &["it works on: vm"]);
+        .failed(4, "VMC-NOT-FOUND", &["vmctl get pcfg"]);
 }

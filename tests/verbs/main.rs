@@ -10,18 +10,34 @@ mod sandbox;
 mod support;
 
 #[cfg(test)]
+mod apply;
+#[cfg(test)]
+mod completion;
+#[cfg(test)]
 mod create;
 #[cfg(test)]
 mod delete;
 #[cfg(test)]
+mod describe;
+#[cfg(test)]
+mod edit;
+#[cfg(test)]
 mod environment;
+#[cfg(test)]
+mod events;
 #[cfg(test)]
 mod get;
 #[cfg(test)]
 mod manners;
 #[cfg(test)]
+mod operator;
+#[cfg(test)]
 mod restart;
 #[cfg(test)]
 mod scene;
+#[cfg(test)]
+mod selectors;
+#[cfg(test)]
+mod transcripts;
 #[cfg(test)]
 mod wait;

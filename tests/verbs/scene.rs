@@ -84,7 +84,7 @@ impl Scene<'_> {
         let mut command = self.bare(args);
         command.arg("--kubeconfig").arg(&self.plane.kubeconfig);
         command.args(["--context", "vmctl", "-n", &self.namespace]);
-        if ["create", "delete"].contains(&args[0]) {
+        if ["create", "delete", "apply", "edit"].contains(&args[0]) {
             command.arg("--yes");
         }
         command
@@ -96,6 +96,8 @@ impl Scene<'_> {
         command
             .args(args)
             .env("XDG_STATE_HOME", self.plane.dir())
+            .env("VMCTL_RUNTIME", "embedded")
+            .env("TMPDIR", self.plane.dir())
             .env_remove("VMCTL_ENV");
         command
             .stdin(Stdio::null())

@@ -67,6 +67,17 @@ impl Error {
         }
     }
 
+    /// Whether it is that field which is refused.
+    pub(crate) fn names_field(&self, field: &str) -> bool {
+        match self {
+            Self::Refused { status, .. } => {
+                let causes = status.details.iter().flat_map(|details| &details.causes);
+                causes.into_iter().any(|cause| cause.field == field)
+            }
+            Self::Silent { .. } | Self::Broken { .. } | Self::Odd { .. } => false,
+        }
+    }
+
     /// As a failure of a command.
     pub(crate) fn into_failure(self, cluster: &Cluster) -> Failure {
         let (exit, id) = self.outcome();

@@ -78,14 +78,19 @@ impl Steps<'_> {
         objects: &[DynamicObject],
     ) -> Result<Outcome, Failure> {
         let (mut created, mut changed) = (0, 0);
+        let mut differing = Vec::new();
         for object in objects {
-            match apply::apply(self.client()?, object)
+            let (applied, drift) = apply::explained(self.client()?, object)
                 .await
-                .map_err(apply::Error::into_failure)?
-            {
+                .map_err(apply::Error::into_failure)?;
+            match applied {
                 Applied::Unchanged => {}
                 Applied::Created => created += 1,
                 Applied::Changed => changed += 1,
+            }
+            for line in drift {
+                self.talk.line(&format!("~ {step:<16} {line}"));
+                differing.push(line);
             }
         }
         let note = format!("{} objects", objects.len());
@@ -93,7 +98,8 @@ impl Steps<'_> {
             return Ok(Outcome::Unchanged(note));
         }
         let note = format!("{note}, {created} created, {changed} changed");
-        self.journal.write(step, Event::Done, &note);
+        let entry = format!("{note} {}", differing.join("; "));
+        self.journal.write(step, Event::Done, entry.trim_end());
         Ok(Outcome::Done(note))
     }
 }

@@ -3,44 +3,56 @@
 use std::fs;
 
 use super::{POLL, Steps, TIMEOUT, wait};
+use crate::doctor::id::Id;
+use crate::doctor::{self, Finding, Verdict};
 use crate::env::leftovers;
 use crate::env::report::Outcome;
 use crate::env::state::{Phase, Plan, State};
 use crate::hint::{Exit, Failure, chain};
+use crate::output::Talk;
 use crate::runtime::embedded::{binaries, identity, plane, supervisor};
 use crate::{clock, files};
 
 impl Steps<'_> {
-    /// The machine can do what is needed.
+    /// The machine can do what is needed, and offline the programs are there.
     ///
     /// # Errors
-    /// It is another system, or its `/proc` is hidden.
-    pub(crate) fn preflight(&self) -> Result<Outcome, Failure> {
-        let failed = |cause: String| Failure::new(Exit::Environment, "VMC-PREFLIGHT", cause);
-        if !cfg!(target_os = "linux") {
-            let cause =
-                "the embedded runtime needs Linux: only its kernel ends children with their parent"
-                    .to_owned();
-            return Err(failed(cause).fix("use a Linux machine, container or virtual machine"));
+    /// A check fails; all that failed are listed.
+    pub(crate) async fn preflight(&self) -> Result<Outcome, Failure> {
+        let findings = doctor::machine::findings(self.environment.dir());
+        let mut failed = findings.iter().filter(|one| one.verdict == Verdict::Fail);
+        if let Some(first) = failed.next() {
+            let line = |one: &Finding| format!("{}: {}", one.id.as_str(), one.note);
+            let failure = Failure::new(Exit::Environment, "VMC-PREFLIGHT", &first.note);
+            let fix = first.fix.clone().unwrap_or_default();
+            return Err(failure
+                .evidence(std::iter::once(first).chain(failed).map(line).collect())
+                .fix(fix));
         }
-        if identity::Identity::own().is_none() {
-            return Err(failed("/proc cannot be read".to_owned()).fix("mount /proc"));
+        if self.lookup.offline && self.environment.running()?.is_none() {
+            self.at_hand().await?;
         }
-        let space = rustix::fs::statvfs(self.environment.dir()).map_err(|errno| {
-            failed(format!(
-                "cannot look at {}: {errno}",
-                self.environment.dir().display()
-            ))
-        })?;
-        let free = space.f_bavail.saturating_mul(space.f_frsize) / (1024 * 1024);
-        if free < 256 {
-            let cause = format!(
-                "only {free} MiB are free at {}",
-                self.environment.dir().display()
-            );
-            return Err(failed(cause).fix("free 256 MiB, or set XDG_STATE_HOME to a larger disk"));
+        let note = findings
+            .iter()
+            .find(|one| one.id == Id::Disk)
+            .map(|one| one.note.clone());
+        Ok(Outcome::Unchanged(note.unwrap_or_default()))
+    }
+
+    /// Offline, what is missing is said before anything is begun.
+    async fn at_hand(&self) -> Result<(), Failure> {
+        match binaries::find(self.lookup, &Talk::new(true)).await {
+            Ok(_) => Ok(()),
+            Err(failure) if failure.id == "VMC-BINARIES" => {
+                let cause = "--offline, and these are neither in the cache nor in KUBEBUILDER_ASSETS: etcd, kube-apiserver, \
+                             kube-controller-manager, kubectl";
+                let fix = failure.fix.clone().unwrap_or_default();
+                Err(Failure::new(Exit::Environment, "VMC-OFFLINE", cause)
+                    .evidence(failure.evidence)
+                    .fix(fix))
+            }
+            Err(failure) => Err(failure),
         }
-        Ok(Outcome::Unchanged(format!("Linux, {free} MiB free")))
     }
 
     /// The programs of the control plane are there. While they run nothing is searched.
@@ -56,9 +68,9 @@ impl Steps<'_> {
         }
         let binaries = binaries::find(self.lookup, &self.talk).await?;
         let note = format!("control plane {}", binaries.version);
-        let (mock, operator) = plan
-            .as_ref()
-            .map_or((false, false), |plan| (plan.mock, plan.operator));
+        let (mock, operator, proven) = plan.as_ref().map_or((false, false, false), |plan| {
+            (plan.mock, plan.operator, plan.proven)
+        });
         let audit_log = plan.and_then(|plan| plan.audit_log);
         let audit_log = audit_log.or_else(|| {
             self.audit
@@ -69,6 +81,7 @@ impl Steps<'_> {
             audit_log,
             mock,
             operator,
+            proven,
         };
         let new = self.environment.set_plan(&plan)?;
         self.plan = Some(plan);

@@ -134,12 +134,16 @@ impl Steps<'_> {
     ///
     /// # Errors
     /// It does not become ready, or does not go.
-    pub(crate) async fn smoke(&self) -> Result<Outcome, Failure> {
+    pub(crate) async fn smoke(&mut self) -> Result<Outcome, Failure> {
         self.acting("smoke", "make and remove a VirtualMachine");
         machine::comes_and_goes(self.client()?)
             .await
             .map_err(|failure| failure.evidence(self.tail("operator")))?;
         self.journal.write("smoke", Event::Done, "");
+        if let Some(plan) = &mut self.plan {
+            plan.proven = true;
+            self.environment.set_plan(plan)?;
+        }
         Ok(Outcome::Done(
             "a VirtualMachine was made and removed".to_owned(),
         ))
