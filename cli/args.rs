@@ -2,12 +2,13 @@
 
 use clap::{Parser, Subcommand};
 
+use crate::dash;
 use crate::env::{command, down, status, up};
 use crate::output::Color;
 use crate::runtime::embedded::{foreground, supervisor};
 use crate::verbs::{
-    apply, completion, create, delete, describe, edit, events, explain, get, install, kubectl, man,
-    mock, top, uninstall, version, wait,
+    apply, completion, create, delete, describe, edit, events, explain, get, install, kubectl,
+    logs, man, mock, run, top, uninstall, version, wait,
 };
 use crate::{diag, doctor};
 
@@ -67,12 +68,18 @@ pub(crate) enum Command {
     Delete(delete::Args),
     /// Wait for a condition, a phase, or a deletion
     Wait(wait::Args),
+    /// Show machines, queue and provider, live
+    Dash(Box<dash::Args>),
     /// Show what was told about objects
     Events(events::Args),
     /// Show what VirtualMachines ask for, or how busy the operator is
     Top(Box<top::Args>),
     /// Explain kinds and their fields
     Explain(explain::Args),
+    /// Show what the programs of an environment wrote down
+    Logs(Box<logs::Args>),
+    /// Run the operator of this build against an environment, in place of its own
+    Run(Box<run::Args>),
     /// Run kubectl in an environment
     Kubectl(kubectl::Args),
     /// Run the mock provider alone

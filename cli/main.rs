@@ -3,6 +3,7 @@
 mod args;
 mod clock;
 mod cluster;
+mod dash;
 mod diag;
 mod doctor;
 mod env;
@@ -21,10 +22,11 @@ use clap::Parser;
 use crate::args::{Args, Command};
 use crate::env::{command, down, status, up};
 use crate::hint::{Exit, Failure};
+use crate::output::Color;
 use crate::runtime::embedded::{child, foreground, supervisor};
 use crate::verbs::{
-    apply, completion, create, delete, describe, edit, events, explain, get, install, kubectl, man,
-    mock, top, uninstall, version, wait,
+    apply, completion, create, delete, describe, edit, events, explain, get, install, kubectl,
+    logs, man, mock, run, top, uninstall, version, wait,
 };
 
 fn main() -> ExitCode {
@@ -96,13 +98,13 @@ fn run(args: Args) -> Result<(), Failure> {
                 format!("cannot start the runtime: {error}"),
             )
         })?;
-    let outcome = runtime.block_on(dispatch(args.command));
+    let outcome = runtime.block_on(dispatch(args.command, args.color));
     // A read of stdin that never ends must not keep us.
     runtime.shutdown_background();
     outcome
 }
 
-async fn dispatch(command: Command) -> Result<(), Failure> {
+async fn dispatch(command: Command, color: Color) -> Result<(), Failure> {
     match command {
         Command::Up(args) => up::run(*args).await,
         Command::Down(args) => down::run(args).await,
@@ -119,9 +121,12 @@ async fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Edit(args) => edit::run(args).await,
         Command::Delete(args) => delete::run(args).await,
         Command::Wait(args) => wait::run(args).await,
+        Command::Dash(args) => dash::run(*args, color).await,
         Command::Events(args) => events::run(args).await,
         Command::Top(args) => top::run(*args).await,
         Command::Explain(args) => explain::run(&args),
+        Command::Logs(args) => logs::run(*args).await,
+        Command::Run(args) => run::run(*args).await,
         Command::Kubectl(args) => kubectl::run(args),
         Command::Mock(args) => mock::run(*args).await,
         Command::Completion(args) => completion::run(&args),

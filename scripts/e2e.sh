@@ -254,12 +254,51 @@ image_has_no_shell() {
     for shell in sh bash /bin/sh /busybox/sh; do
         if kubectl -n "$system" exec "deployment/$operator" -- "$shell" -c true; then no "it has $shell"; fi
     done
-    # What runs is not root, and cannot become it.
+    # What runs is not root, and cannot become it. Its process is found by its first flag.
     local status
-    status=$("$engine" exec "$cluster-control-plane" sh -c 'cat /proc/$(pgrep -f "allow_the_first|/vmoperator|vmctl operator" | head -n 1)/status')
+    status=$("$engine" exec "$cluster-control-plane" sh -c \
+        'for pid in $(pgrep -f -- --leader-elect); do case $(cat /proc/$pid/comm) in vm*) cat /proc/$pid/status ;; esac; done')
     grep -q '^Uid:[[:space:]]*65532' <<<"$status" || no "$(grep Uid: <<<"$status")"
     grep -q '^NoNewPrivs:[[:space:]]*1' <<<"$status" || no 'it may gain privileges'
     grep -q '^CapEff:[[:space:]]*0*$' <<<"$status" || no "$(grep CapEff <<<"$status")"
+}
+
+# The HTTP status of a scrape: by TLS that our own authority vouches for, with the token in a file, if one is given.
+scrape() {
+    local header=()
+    [ -z "${1:-}" ] || header=(--header "@$1")
+    curl --silent --max-time 10 --cacert "$work/ca.crt" "${header[@]}" --output "$work/metrics" --write-out '%{http_code}' \
+        "https://localhost:$port/metrics"
+}
+status_is() {
+    local found
+    found=$(scrape "${2:-}") && [ "$found" = "$1" ] || no "status $found, not $1"
+}
+
+metrics_want_a_token() {
+    local name port forwarding
+    kubectl -n default create serviceaccount scraper
+    kubectl create clusterrolebinding e2e-scraper --clusterrole=vmoperator-metrics-reader --serviceaccount=default:scraper
+    for name in scraper default; do
+        printf 'Authorization: Bearer %s' "$(kubectl -n default create token "$name")" >"$work/token-$name"
+    done
+    field configmap vmoperator-metrics-ca -n "$system" -o 'jsonpath={.data.ca\.crt}' >"$work/ca.crt"
+    : >"$work/scraping"
+    "$VMCTL" kubectl -n "$system" port-forward "deployment/$operator" :8443 >"$work/scraping" 2>&1 &
+    forwarding=$!
+    # shellcheck disable=SC2064 # this process, whatever the name means later
+    trap "kill $forwarding" EXIT
+    until_true 30 grep -q '^Forwarding from 127' "$work/scraping"
+    port=$(sed -n 's/^Forwarding from 127[^:]*:\([0-9]*\) .*/\1/p' "$work/scraping" | head -n 1)
+    until_true 60 status_is 200 "$work/token-scraper"
+    grep -q '^vmoperator_build_info' "$work/metrics" || no "no metrics: $(head -n 5 "$work/metrics")"
+    status_is 401
+    status_is 403 "$work/token-default"
+    # Not by an authority of the system, and not without TLS.
+    if curl --silent --max-time 10 "https://localhost:$port/metrics"; then no 'a stranger vouches for it'; fi
+    if curl --silent --fail --max-time 10 "http://localhost:$port/metrics"; then no 'it answers without TLS'; fi
+    kubectl delete clusterrolebinding e2e-scraper
+    kubectl -n default delete serviceaccount scraper
 }
 
 # An image with the one program that asks for a name, and what that loads; no registry is asked.
@@ -341,16 +380,17 @@ by_hand() { "$VMCTL" "$1" --kubeconfig "$work/vmctl/env/e2e/kubeconfig" --yes "$
 uninstall_leaves_nothing() {
     by_hand uninstall
     provider_has 0
-    nothing_of_ours
+    until_true 60 nothing_of_ours
 }
+# Repeated until it is true: what VMs owned is collected a little later.
 nothing_of_ours() {
     local left
     left=$(kubectl get crd,clusterrole,clusterrolebinding,namespace -o name | grep -e vmoperator -e virtualmachine -e providerconfig || true)
-    [ -z "$left" ] || no "left: $left"
+    [ -z "$left" ] || { no "left: $left"; return 1; }
     left=$(kubectl get secret,service,endpointslice --all-namespaces -l app.kubernetes.io/managed-by=vmoperator -o name)
-    [ -z "$left" ] || no "left: $left"
+    [ -z "$left" ] || { no "left: $left"; return 1; }
     left=$(kubectl get secret --all-namespaces -o jsonpath='{.items[*].metadata.finalizers}')
-    [ -z "$left" ] || no "finalizers on Secrets: $left"
+    [ -z "$left" ] || { no "finalizers on Secrets: $left"; return 1; }
 }
 
 install_and_orphan() {
@@ -361,7 +401,7 @@ install_and_orphan() {
     create left team
     provider_has 1
     by_hand uninstall --orphan
-    nothing_of_ours
+    until_true 60 nothing_of_ours
     provider_has 1
 }
 namespace_of_cloud_config() {
@@ -393,6 +433,7 @@ if [ "$runtime" = kind ]; then
     engine=$(sed -n 's/.*"engine": "\([^"]*\)".*/\1/p' "$work/vmctl/env/e2e/kind.json")
     check 'pods are Ready under the enforced restricted standard' pods_are_restricted
     check 'the image has no shell; its process no rights' image_has_no_shell
+    check 'metrics by TLS with a token, and refused without' metrics_want_a_token
 fi
 check 'vmctl create vm: Running' becomes_running
 check 'Secret, Service and EndpointSlice' owns_its_objects

@@ -18,6 +18,9 @@ tag=${TAG:-$version}
 engine=${ENGINE:-docker}
 authorities=(/etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt /etc/ssl/ca-bundle.pem)
 
+# Nobody edits and nobody debugs what is in an image.
+export CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=0
+
 say() { echo "image.sh: $*" >&2; }
 die() { say "$*"; exit 1; }
 
@@ -43,7 +46,6 @@ build() {
     trap "rm -rf '$context'" EXIT
     mkdir -p "$context/root/etc/ssl/certs"
     cp "$file" "$context/root/$program"
-    [ "$profile" = release ] || strip --strip-debug "$context/root/$program" 2>/dev/null || true
     for authority in "${authorities[@]}"; do
         [ ! -f "$authority" ] || { cp "$authority" "$context/root/etc/ssl/certs/ca-certificates.crt"; break; }
     done

@@ -3,6 +3,7 @@
 //! Reads the sources as text with a small tokenizer that knows comments and strings; no parser, so that it costs
 //! nothing to build. `snippets` feeds it a violation of each rule.
 
+mod cases;
 mod snippets;
 mod tokens;
 

@@ -147,6 +147,21 @@ pub struct Settings {
     )]
     pub instance_address_allow: Vec<Network>,
 
+    /// Watch the metadata of Secrets. Without it no right to list or watch Secrets is needed: those that VMs own are
+    /// looked at one by one every ten minutes, and a changed API key is noticed when the old one is refused, or at the
+    /// next poll of its provider.
+    #[arg(
+        long,
+        env = "VMOPERATOR_WATCH_SECRETS",
+        value_name = "BOOL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_value_t = true,
+        default_missing_value = "true",
+        action = ArgAction::Set
+    )]
+    pub watch_secrets: bool,
+
     /// How long a VM may be provisioning before that is called slow.
     #[arg(
         long,

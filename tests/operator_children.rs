@@ -4,9 +4,10 @@
 mod e2e;
 mod support;
 
-use e2e::client::condition;
+use e2e::client::{condition, wait_for};
 use e2e::cloud::{Cloud, prompt};
 use e2e::house::{House, OPERATOR, manifest};
+use e2e::operator::Operator;
 use e2e::{audit, until, until_or};
 use serde_json::{Value, json};
 
@@ -474,6 +475,25 @@ fn tear_out(place: &Place, name: &str) {
     });
 }
 
+/// Metrics by TLS: two processes publish their authorities, and whoever comes with a token is asked about. What they
+/// may read is nobody's here.
+fn scrape(house: &House) {
+    let secure = || Operator::start(house, &["--metrics-secure"]).ready();
+    let operators = [secure(), secure()];
+    let text = std::fs::read_to_string(&house.operator_kubeconfig).expect("a kubeconfig");
+    let kubeconfig: Value = serde_json::from_str(&text).expect("JSON");
+    let token = kubeconfig["users"][0]["user"]["token"]
+        .as_str()
+        .expect("a token");
+    let client = reqwest::Client::builder().tls_danger_accept_invalid_certs(true);
+    let client = client.build().expect("a client");
+    for operator in &operators {
+        let url = format!("https://{}/metrics", operator.addresses()[0]);
+        let answer = wait_for(client.get(url).bearer_auth(token).send());
+        assert_eq!(answer.expect("an answer").status().as_u16(), 403);
+    }
+}
+
 /// Granted = used. One of each owned kind is made, written over, deleted, and met as somebody else's; an event is made
 /// and counted; an object is torn out, so that its name is read live. Whatever the tests beside this one use, it uses
 /// every right by itself.
@@ -489,6 +509,7 @@ fn the_operator_uses_every_right_that_it_has_and_is_denied_nothing() {
     place.patch(SECRETS, "web-connection", &edit);
     stop_and_run(&place, "web");
     tear_out(&place, "web");
+    scrape(house);
     until_or(
         "every right is used",
         || audit::unused_rights(house).is_empty(),

@@ -2,18 +2,33 @@
 //! things are deleted does not matter.
 #![cfg(test)]
 
+mod basic;
+#[path = "operator_configs/credentials.rs"]
+mod credentials;
 mod e2e;
 mod support;
+
+use std::sync::OnceLock;
 
 use e2e::checker;
 use e2e::client::condition;
 use e2e::cloud::{Cloud, prompt};
 use e2e::house::House;
+use e2e::operator::Operator;
 use e2e::until_or;
 use mock_provider::Options;
 use serde_json::{Value, json};
 
 const KEY: &str = "a-good-key";
+
+/// The shared operator of this file tells all that it can, and so does every crate that it is made of.
+fn operator() -> (&'static House, &'static Operator) {
+    static OPERATOR: OnceLock<Operator> = OnceLock::new();
+    let house = House::shared();
+    let all = ["--log-level=trace,vmoperator=trace"];
+    let operator = OPERATOR.get_or_init(|| Operator::start(house, &all).ready());
+    (house, operator)
+}
 
 /// A cloud that asks for an API key.
 fn locked_cloud() -> Cloud {
@@ -50,7 +65,7 @@ fn waits_for(house: &House, namespace: &str, reason: &str) {
 
 #[test]
 fn each_missing_or_wrong_part_has_its_reason_and_its_repair_is_noticed_at_once() {
-    let (house, _operator) = House::with_operator();
+    let (house, _operator) = operator();
     let cloud = locked_cloud();
     let namespace = house.namespace();
     house.create(&namespace, "web");
@@ -75,7 +90,7 @@ fn each_missing_or_wrong_part_has_its_reason_and_its_repair_is_noticed_at_once()
 
 #[test]
 fn an_endpoint_that_may_not_be_talked_to_is_refused_until_it_is_corrected() {
-    let (house, _operator) = House::with_operator();
+    let (house, _operator) = operator();
     let cloud = Cloud::start(prompt());
     let namespace = house.namespace();
     house.create(&namespace, "web");
@@ -88,7 +103,7 @@ fn an_endpoint_that_may_not_be_talked_to_is_refused_until_it_is_corrected() {
 
 #[test]
 fn a_namespace_with_vms_config_and_secret_is_deleted_by_itself() {
-    let (house, _operator) = House::with_operator();
+    let (house, _operator) = operator();
     let cloud = locked_cloud();
     let namespace = house.namespace();
     put_secret(house, &namespace, json!({ "apiKey": KEY }));
@@ -122,7 +137,7 @@ fn a_namespace_with_vms_config_and_secret_is_deleted_by_itself() {
 
 #[test]
 fn a_config_and_a_secret_that_are_deleted_first_wait_for_their_vms() {
-    let (house, _operator) = House::with_operator();
+    let (house, _operator) = operator();
     let cloud = locked_cloud();
     let namespace = house.namespace();
     put_secret(house, &namespace, json!({ "apiKey": KEY }));
@@ -181,7 +196,7 @@ fn a_config_and_a_secret_that_are_deleted_first_wait_for_their_vms() {
 
 #[test]
 fn a_config_goes_as_soon_as_the_last_vm_of_an_object_that_was_torn_out_is_gone() {
-    let (house, _operator) = House::with_operator();
+    let (house, _operator) = operator();
     let cloud = Cloud::start(prompt());
     let namespace = house.namespace();
     // Looked at again after an hour, if nothing else wakes it.

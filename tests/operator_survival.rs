@@ -2,6 +2,8 @@
 //! read. Every test ends with a cluster and a cloud that agree, without help.
 #![cfg(test)]
 
+#[path = "operator_survival/cases.rs"]
+mod cases;
 mod e2e;
 mod support;
 

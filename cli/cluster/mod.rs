@@ -9,6 +9,7 @@ pub(crate) mod object;
 pub(crate) mod print;
 pub(crate) mod table;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -62,6 +63,8 @@ pub(crate) struct Cluster {
     pub(crate) namespace_named: bool,
     /// Whether the command line named the context.
     pub(crate) context_named: bool,
+    /// Program and first arguments of kubectl for this cluster.
+    pub(crate) kubectl_words: Vec<OsString>,
     flags: String,
     kubectl: String,
 }
@@ -94,6 +97,11 @@ impl ClusterArgs {
     pub(crate) fn namespace_or_default(&self) -> Result<&str, Failure> {
         let namespace = self.namespace.as_deref().unwrap_or("default");
         checked(namespace)
+    }
+
+    /// The namespace that the command line names.
+    pub(crate) fn namespace(&self) -> Option<&str> {
+        self.namespace.as_deref()
     }
 
     /// Takes the namespace that a manifest names, unless the command line named another one.
@@ -140,7 +148,11 @@ impl ClusterArgs {
         };
         let kubectl = format!("vmctl kubectl{flags}");
         let label = format!("environment {name}");
-        self.cluster(config, label, flags, kubectl, Some(environment))
+        let mut cluster = self.cluster(config, label, flags, kubectl, Some(environment))?;
+        let ourselves = std::env::current_exe().unwrap_or_else(|_| "vmctl".into());
+        cluster.kubectl_words = vec![ourselves.into(), "kubectl".into(), "--env".into()];
+        cluster.kubectl_words.push(name.as_str().into());
+        Ok(cluster)
     }
 
     fn environment_name(&self) -> Result<Name, Failure> {
@@ -187,13 +199,18 @@ impl ClusterArgs {
         }
         let label = format!("context {}", self.context.as_ref().unwrap_or(&current));
         let ours = environment_of(&config).await;
-        self.cluster(
-            config,
-            label,
-            flags.clone(),
-            format!("kubectl{flags}"),
-            ours,
-        )
+        let kubectl = format!("kubectl{flags}");
+        let mut cluster = self.cluster(config, label, flags, kubectl, ours)?;
+        cluster.kubectl_words = vec!["kubectl".into()];
+        if let Some(path) = &self.kubeconfig {
+            cluster.kubectl_words.push("--kubeconfig".into());
+            cluster.kubectl_words.push(path.into());
+        }
+        if let Some(context) = &self.context {
+            cluster.kubectl_words.push("--context".into());
+            cluster.kubectl_words.push(context.into());
+        }
+        Ok(cluster)
     }
 
     fn cluster(
@@ -225,6 +242,7 @@ impl ClusterArgs {
             environment,
             namespace_named: self.namespace.is_some(),
             context_named: self.context.is_some(),
+            kubectl_words: Vec::new(),
             flags,
             kubectl,
         })
@@ -244,6 +262,7 @@ impl Cluster {
             environment: None,
             namespace_named: false,
             context_named: false,
+            kubectl_words: vec!["kubectl".into()],
             flags: " --env test".to_owned(),
             kubectl: "vmctl kubectl --env test".to_owned(),
         }

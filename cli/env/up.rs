@@ -103,6 +103,11 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
     })?;
     let _lock = environment.lock()?;
     let runtime = runtime(&args, &environment).await?;
+    if runtime == Runtime::Kind && args.audit_log {
+        let cause = "--audit-log is for the runtime embedded alone";
+        return Err(Failure::new(Exit::Usage, "VMC-USAGE", cause)
+            .fix("leave it out, or add --runtime embedded"));
+    }
     let smoke = args.smoke || !is_proven(&environment, runtime)?;
     let total = runtime.steps() + usize::from(smoke);
     let mut report = Report::new(args.output, args.quiet, total);

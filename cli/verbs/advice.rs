@@ -69,15 +69,15 @@ fn remedy(reason: Reason) -> Remedy {
         | R::EndpointChanged
         | R::MassLossSuspected
         | R::SafeCreateUnsupported => Remedy::ProviderConfig,
-        R::Duplicate
+        // Where it waits for a person, an instance may be at the provider that nobody knows of.
+        R::CreateInDoubt
+        | R::Duplicate
         | R::OwnershipUnproven
         | R::ClusterIdChanged
         | R::AccountChanged
         | R::MalformedAnswer => Remedy::Compare,
         R::Paused | R::BlockedByPause => Remedy::Unpause,
-        R::Running | R::Created | R::CreatePending | R::CreateResultUnknown | R::CreateInDoubt => {
-            Remedy::Watch
-        }
+        R::Running | R::Created | R::CreatePending | R::CreateResultUnknown => Remedy::Watch,
         R::CreateNotSent
         | R::CreateInProgress
         | R::Provisioning

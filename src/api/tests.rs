@@ -1,3 +1,4 @@
 mod crd_files;
 mod reading;
+mod reference;
 mod schema_bounds;

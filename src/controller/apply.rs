@@ -10,7 +10,7 @@ use crate::domain::{
     ErrorKind, Instance, InstanceId, Intent, Moment, ObjectKey, Operation, ProviderError, Uid,
 };
 use crate::lifecycle::policy::Planted;
-use crate::lifecycle::{Action, Config, Memory, Outcome, Plan, Recorded, Requeue, basic};
+use crate::lifecycle::{Action, Config, Memory, Outcome, Plan, Recorded, Requeue, basic, event};
 use crate::provider::Provider;
 use crate::runtime::clock::Clock;
 use crate::runtime::failpoint;
@@ -43,12 +43,7 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
             "annotations": { api::CREATE_ANNOTATION: intent.to_annotation() },
         });
         let sent = self.time.now();
-        self.remember(sight, |memory| {
-            memory.sending_intent(sent);
-            if first {
-                memory.claim_mut().intending(intent.incarnation);
-            }
-        });
+        self.remember(sight, |memory| memory.sending_intent(sent));
         failpoint::reach("intend");
         let outcome = self.write_metadata(sight, metadata, sent).await;
         if outcome == Outcome::Written {
@@ -224,7 +219,8 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
         failpoint::reach("deleted");
         match result {
             Ok(()) => {
-                self.knowledge.remember(key, uid, Memory::succeeded);
+                self.knowledge
+                    .remember(key, uid, |memory| memory.delete_accepted(id));
                 Outcome::DeleteAccepted
             }
             Err(error) => self.call_failed(key, uid, error),
@@ -294,6 +290,7 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
                 namespace = %last.key.namespace, name = %last.key.name, reason = basic::LET_GO,
                 "instance let go of"
             );
+            self.let_go(last, event::let_go(last, basic::LET_GO));
         }
     }
 

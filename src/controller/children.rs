@@ -43,6 +43,8 @@ pub struct ChildIndex {
 struct Inner {
     owners: HashMap<Uid, HashMap<ChildKind, Slot>>,
     listed: [bool; OwnedKind::ALL.len()],
+    /// Secrets are not watched: whose was looked at, and until when that counts.
+    looked: Option<HashMap<Uid, Moment>>,
 }
 
 #[derive(Clone, Debug)]
@@ -51,6 +53,9 @@ struct Slot {
     /// Until when our own answer counts without a word of the watch.
     until: Option<Moment>,
 }
+
+/// How long a look at a Secret that is not watched counts (10 min).
+const LOOK_LASTS: Duration = Duration::from_mins(10);
 
 /// How long the answer of our own write stands in for a watch that lags (5 s). After that the object counts as absent,
 /// and making it anew finds out.
@@ -69,6 +74,13 @@ impl ChildIndex {
         if inner.listed.contains(&false) {
             return None;
         }
+        if inner
+            .looked
+            .as_ref()
+            .is_some_and(|looked| !looked.contains_key(owner))
+        {
+            return None;
+        }
         let mut children = Children::default();
         for (kind, slot) in inner.owners.get(owner).into_iter().flatten() {
             if slot.until.is_none_or(|until| now < until) {
@@ -76,6 +88,32 @@ impl ChildIndex {
             }
         }
         Some(children)
+    }
+
+    /// Secrets are not watched: each is looked at by itself, see [`ChildIndex::look_is_due`].
+    pub fn leave_secrets_unwatched(&self) {
+        let mut inner = self.lock();
+        inner.listed[OwnedKind::Secret.place()] = true;
+        inner.looked.get_or_insert_default();
+    }
+
+    /// Whether somebody has to look whether the Secret of this VirtualMachine is there.
+    #[must_use]
+    pub fn look_is_due(&self, owner: &Uid, now: Moment) -> bool {
+        let inner = self.lock();
+        let looked = inner.looked.as_ref();
+        looked.is_some_and(|looked| looked.get(owner).is_none_or(|until| now >= *until))
+    }
+
+    /// A live read shows the Secret of this VirtualMachine, or that none of its own is there.
+    pub fn looked(&self, owner: &Uid, present: Option<Present>, now: Moment) {
+        match present {
+            Some(present) => self.answered(owner, ChildKind::Connection, present, now),
+            None => self.absent(owner, ChildKind::Connection),
+        }
+        if let Some(looked) = &mut self.lock().looked {
+            looked.insert(owner.clone(), now + LOOK_LASTS);
+        }
     }
 
     /// A watch has listed everything of its kind.
@@ -130,7 +168,10 @@ impl ChildIndex {
         // The watch may have been faster than the answer: then there is nothing to wait for.
         let seen = known.is_some_and(|slot| slot.present.held == present.held);
         if !overtaken {
-            let until = (!seen).then(|| now + OWN_ANSWER);
+            // Where no watch will tell, it counts until the next look.
+            let told = kind != ChildKind::Connection || inner.looked.is_none();
+            let until = (!seen && told).then(|| now + OWN_ANSWER);
+            let slots = inner.owners.entry(owner.clone()).or_default();
             slots.insert(kind, Slot { present, until });
         }
     }
@@ -145,7 +186,11 @@ impl ChildIndex {
 
     /// The owner is gone.
     pub fn forget(&self, owner: &Uid) {
-        self.lock().owners.remove(owner);
+        let mut inner = self.lock();
+        inner.owners.remove(owner);
+        if let Some(looked) = &mut inner.looked {
+            looked.remove(owner);
+        }
     }
 }
 

@@ -303,7 +303,7 @@ impl Knowledge {
             let presence = entry.memory.presence();
             if presence.missing().is_some() {
                 losses.missing += 1;
-            } else if presence.looked().is_none_or(|looked| looked < since) {
+            } else if presence.looked().is_none_or(|looked| looked <= since) {
                 losses.unlooked += 1;
                 unlooked.push((object.uid.clone(), recorded.id.clone()));
             }

@@ -27,17 +27,16 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
     }
 
     /// Takes note of what a look came to. Only a live object's own instance can be missing.
-    pub(super) fn note_presence(&self, sight: &Sight<B::Cloud>, at: Moment) {
+    pub(super) fn note_presence(&self, sight: &Sight<B::Cloud>, (began, ended): (Moment, Moment)) {
         let object = &sight.view.object;
         let known = object.known().is_some() && !object.deleting;
         let (key, uid) = (sight.key(), sight.uid());
         self.knowledge.remember(key, uid, |memory| {
             let presence = memory.presence_mut();
             match &sight.sighting.current {
-                Current::Unasked => {}
-                Current::Present(_) | Current::Unproven(_) => presence.is_there(at),
-                Current::Absent(_) if known => presence.is_missing(at),
-                Current::Absent(_) | Current::Unknown(_) => presence.is_unknown(at),
+                Current::Present(_) | Current::Unproven(_) => presence.is_there(began),
+                Current::Absent(_) if known => presence.is_missing((began, ended)),
+                Current::Unasked | Current::Absent(_) | Current::Unknown(_) => {}
             }
         });
     }

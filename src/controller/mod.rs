@@ -188,7 +188,8 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
         self.leading.load(Ordering::SeqCst)
     }
 
-    /// How many objects this process let go though an instance may be left, as their users asked.
+    /// How many objects this process let go though an instance may be left: as their users asked, or in doubt where the
+    /// provider cannot be asked.
     pub fn orphaned(&self) -> u64 {
         self.orphaned.load(Ordering::Relaxed)
     }

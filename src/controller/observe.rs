@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use super::children::Found;
 use super::knowledge::Known;
 use super::view::View;
 use super::{Clouds, Cluster, ClusterError, Guard, Reconciler};
@@ -12,8 +13,8 @@ use crate::lifecycle::due::{gap, long_gap, may_be_told};
 use crate::lifecycle::policy::Planted;
 use crate::lifecycle::report;
 use crate::lifecycle::{
-    Answers, Children, Config, ConfigProblem, Current, Departed, Due, Find, Judged, Memory,
-    Observed, Recorded, Sighting, basic, due,
+    Answers, ChildKind, Children, Config, ConfigProblem, Current, Departed, Due, Find, Judged,
+    Memory, Observed, Recorded, Sighting, basic, due,
 };
 use crate::provider::Provider;
 use crate::runtime::clock::Clock;
@@ -119,7 +120,28 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
                 }
             }
         }
+        self.look_at_secret(&sight).await;
         Ok(Some(self.refresh(sight)))
+    }
+
+    /// Where Secrets are not watched, now and then: is the one that this VirtualMachine owns there, and as it was
+    /// written? Where that cannot be read, what was known stays, or nothing is known.
+    async fn look_at_secret(&self, sight: &Sight<B::Cloud>) {
+        let (key, uid) = (sight.key(), sight.uid());
+        if sight.view.object.deleting || !self.owned.look_is_due(uid, self.time.now()) {
+            return;
+        }
+        match self.cluster.live_child(key, ChildKind::Connection).await {
+            Ok(found) => {
+                let ours =
+                    |found: &Found| found.owner.as_ref().is_some_and(|owner| owner.uid == *uid);
+                let present = found.filter(ours).map(|found| found.present);
+                self.owned.looked(uid, present, self.time.now());
+            }
+            Err(error) => {
+                tracing::info!(namespace = %key.namespace, name = %key.name, %error, "an owned Secret could not be read");
+            }
+        }
     }
 
     /// The memory and the time as they are now, after waiting for somebody.
@@ -216,7 +238,7 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
                 self.knowledge
                     .remember(key, uid, |memory| note(memory, &sighting, sight.now));
                 sight.sighting = sighting;
-                self.note_presence(sight, sight.now);
+                self.note_presence(sight, (fact.as_of, sight.now));
                 true
             }
             // Nothing but the presence of our own is taken from an inventory.
@@ -280,7 +302,7 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
                 }
             }
         };
-        self.note_presence(sight, ended);
+        self.note_presence(sight, (began, ended));
     }
 
     /// Observes a departed object; `None` where it is done with, or turned out to be there.

@@ -9,7 +9,7 @@ use super::events::{Kind, Regarding};
 use super::observe::Sight;
 use super::{AFTER_CONFLICT, Clouds, Cluster, Pass, Reconciler, patch};
 use crate::api::VirtualMachineStatus;
-use crate::lifecycle::{Action, Event, Outcome, Plan, Report, Requeue, Tried, basic, event};
+use crate::lifecycle::{Action, Event, Object, Outcome, Plan, Report, Requeue, basic, event};
 use crate::runtime::clock::Clock;
 use crate::runtime::failpoint;
 
@@ -38,7 +38,7 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
                 }
                 Outcome::Written => {
                     let (object, old) = (&sight.view.object, &sight.view.status);
-                    self.tell(sight, event::of_status(object, plan, old, status));
+                    self.tell(object, event::of_status(object, plan, old, status));
                 }
                 Outcome::Nothing
                 | Outcome::Made(_)
@@ -57,19 +57,27 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
     /// Tells what an acknowledged write of finalizer or intent meant, and counts what was let go of.
     fn tell_written(&self, sight: &Sight<B::Cloud>, plan: &Plan) {
         let before = &sight.view;
-        if matches!(plan.action, Action::RemoveFinalizer { orphaned: Some(_) }) {
-            self.orphaned.fetch_add(1, Ordering::Relaxed);
-        }
         let told = event::of_metadata(&before.object, plan, before.foreign_intent);
-        self.tell(sight, told);
+        match (&plan.action, told) {
+            (Action::RemoveFinalizer { orphaned: Some(_) }, Some(event)) => {
+                self.let_go(&before.object, event);
+            }
+            (_, told) => self.tell(&before.object, told),
+        }
     }
 
-    fn tell(&self, sight: &Sight<B::Cloud>, events: impl IntoIterator<Item = Event>) {
+    /// Counts and tells an object whose instance may be left.
+    pub(super) fn let_go(&self, object: &Object, event: Event) {
+        self.orphaned.fetch_add(1, Ordering::Relaxed);
+        self.tell(object, [event]);
+    }
+
+    fn tell(&self, object: &Object, events: impl IntoIterator<Item = Event>) {
         for event in events {
             let about = Regarding {
                 kind: Kind::VirtualMachine,
-                key: sight.key().clone(),
-                uid: sight.uid().clone(),
+                key: object.key.clone(),
+                uid: object.uid.clone(),
             };
             self.events.tell(about, event);
         }
@@ -89,16 +97,14 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
         let before = self.remember(sight, |memory| {
             let before = memory.own_write();
             memory.sending_write();
-            let claim = memory.claim_mut();
-            claim.telling(Tried::of(status));
-            if plan.action == Action::NoteAttempt {
-                claim.noting(clear);
-            }
             before
         });
         failpoint::reach("record");
         let result = self.cluster.write_status(&sight.guard(), difference).await;
         let outcome = self.written(sight, result, sent, before).await;
+        if plan.action == Action::NoteAttempt && outcome == Outcome::Written {
+            self.remember(sight, |memory| memory.claim_mut().noted(clear));
+        }
         failpoint::reach("recorded");
         outcome
     }

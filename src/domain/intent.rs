@@ -32,6 +32,8 @@ pub struct Intent {
     pub account: Option<String>,
     /// `metadata.generation` from which the body was made.
     pub generation: i64,
+    /// The process that wrote it as the first intent of this incarnation; `None` where no create depends on that.
+    pub by: Option<String>,
     /// The body to post, byte for byte.
     pub body: CreateBody,
 }
@@ -75,6 +77,8 @@ struct Written<'a> {
     account: Option<String>,
     #[serde(default)]
     generation: i64,
+    #[serde(default)]
+    by: Option<String>,
     #[serde(borrow)]
     spec: &'a RawValue,
 }
@@ -107,6 +111,7 @@ impl Intent {
             incarnation: Incarnation::new(written.incarnation).ok_or(IntentError::Incarnation)?,
             account: written.account,
             generation: written.generation,
+            by: written.by,
             body: CreateBody(written.spec.get().to_owned()),
         })
     }
@@ -114,15 +119,18 @@ impl Intent {
     /// The annotation's text. [`Intent::parse`] gives the same intent back, the body to the byte.
     #[must_use]
     pub fn to_annotation(&self) -> String {
-        let head = serde_json::json!({
+        let mut head = serde_json::json!({
             "v": 1,
             "cluster": self.owner.cluster,
             "uid": self.owner.uid,
             "incarnation": self.incarnation,
             "account": self.account,
             "generation": self.generation,
-        })
-        .to_string();
+        });
+        if let Some(by) = &self.by {
+            head["by"] = serde_json::json!(by);
+        }
+        let head = head.to_string();
         // The body is JSON text by construction, so it is put in as it is: re-reading it could reorder it.
         let open = head.strip_suffix('}').unwrap_or(&head);
         format!("{open},\"spec\":{}}}", self.body.0)

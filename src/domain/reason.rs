@@ -147,7 +147,8 @@ reasons! {
     Deleted,
     /// The instance is confirmed lost, and another one is made.
     Recreating,
-    /// The object goes though its instance may be left at the provider, as the user asked.
+    /// The object goes though its instance may be left at the provider: as the user asked, or because the provider cannot
+    /// be asked.
     Orphaned,
     /// Instances at the provider bear this cluster's tags and belong to no object.
     OrphansFound,

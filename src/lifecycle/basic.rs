@@ -67,7 +67,9 @@ pub fn is_clear(object: &Object, memory: &Memory) -> bool {
 #[must_use]
 pub fn is_in_doubt(object: &Object, memory: &Memory) -> bool {
     let known = ours(object, memory).is_some_and(|r| r.incarnation >= object.incarnation());
-    !known && !is_clear(object, memory) && (memory.sign() || object.tried != Default::default())
+    !known
+        && !is_clear(object, memory)
+        && (memory.claim().is_marked() || object.tried != Default::default())
 }
 
 /// The look that is due.
@@ -106,7 +108,7 @@ pub(super) fn due(
 /// Without finds: the incarnation of a live object that has no valid intent and no id. An earlier create may be in
 /// doubt where anything says that there was an intent; then this one is not the first.
 pub(super) fn incarnation(seen: &Observed<'_>) -> (Incarnation, bool) {
-    let begun = seen.memory.sign() || seen.object.tried != Default::default();
+    let begun = seen.memory.claim().is_marked() || seen.object.tried != Default::default();
     (Incarnation::FIRST, !begun)
 }
 

@@ -155,7 +155,10 @@ fn intend(
 ) -> Plan {
     let account = config.capabilities.account.as_deref();
     match kept.or_else(|| object.fresh_intent(&policy.cluster, incarnation, account)) {
-        Some(intent) => {
+        Some(mut intent) => {
+            if first && !config.safe_create() {
+                intent.by.clone_from(&policy.process);
+            }
             let intent = Box::new(intent);
             Plan::new(Action::Intend { intent, first }, Reason::CreatePending)
         }

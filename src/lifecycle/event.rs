@@ -141,13 +141,16 @@ pub fn of_status(
         ConditionType::Ready
     };
     let state = changed(kind).and_then(|one| Event::of(one, deed(plan)));
+    // What waits for a person is told, whatever its reason.
+    let state = state
+        .filter(|event| is_told(event.reason))
+        .or_else(|| changed(ConditionType::Stalled).and_then(|one| Event::of(one, deed(plan))));
     let doubles = changed(ConditionType::Provisioned)
         .filter(|one| one.reason == Reason::Duplicate.as_str())
         .and_then(|one| Event::of(one, Deed::Observe));
     let paused = changed(ConditionType::Paused).and_then(|one| Event::of(one, Deed::Observe));
-    let all = [created, state, doubles, paused].into_iter().flatten();
     let mut told: Vec<Event> = Vec::new();
-    for event in all.filter(|event| is_told(event.reason)) {
+    for event in [created, state, doubles, paused].into_iter().flatten() {
         if !told.iter().any(|other| other.reason == event.reason) {
             told.push(event);
         }
@@ -177,14 +180,7 @@ pub fn of_metadata(object: &Object, plan: &Plan, foreign: bool) -> Option<Event>
         )),
         Action::RemoveFinalizer {
             orphaned: Some(why),
-        } => Some(Event::new(
-            Reason::Orphaned,
-            Deed::Release,
-            &format!(
-                "{} may be left at the provider: let go of, as the annotation compute.example.com/force-orphan asks: {why}",
-                named(object)
-            ),
-        )),
+        } => Some(let_go(object, why)),
         Action::Intend { .. }
         | Action::Hold(_)
         | Action::NoteAttempt
@@ -195,6 +191,16 @@ pub fn of_metadata(object: &Object, plan: &Plan, foreign: bool) -> Option<Event>
         | Action::DeleteChild(..)
         | Action::Forget => None,
     }
+}
+
+/// The event of an object that goes though an instance may be left.
+#[must_use]
+pub fn let_go(object: &Object, why: &str) -> Event {
+    let note = format!(
+        "{} may be left at the provider, and the object goes: {why}",
+        named(object)
+    );
+    Event::new(Reason::Orphaned, Deed::Release, &note)
 }
 
 /// The condition, where its reason or its being true is another than before. One that went tells nothing.
@@ -230,6 +236,7 @@ pub fn is_told(reason: Reason) -> bool {
             | Reason::Reachable
             | Reason::Accepted
             | Reason::SafeCreateSupported
+            | Reason::SafeCreateUnsupported
             | Reason::InSync
             | Reason::Pending
     )

@@ -16,7 +16,7 @@ pub use presence::Presence;
 use super::children::ChildMemory;
 use super::object::Object;
 use super::policy::{Planted, Policy};
-use crate::domain::{ErrorKind, Incarnation, Instance, Moment, ProviderError};
+use crate::domain::{ErrorKind, Incarnation, Instance, InstanceId, Moment, ProviderError};
 
 /// What is remembered of one uid.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -57,6 +57,8 @@ pub struct Memory {
     intended_at: Option<Moment>,
     /// The last find showed more than one instance.
     doubles: bool,
+    /// Instances whose deletion the provider has accepted.
+    deleted: Vec<InstanceId>,
     /// The last failure, and how many in a row.
     failure: Option<Failure>,
     /// The objects that it owns.
@@ -146,7 +148,9 @@ impl Memory {
         }
         if self.incarnation != incarnation {
             self.forget_incarnation();
-            self.claim.other_incarnation(incarnation);
+            let by = object.intent().and_then(|intent| intent.by.as_ref());
+            let ours = by.is_some() && by == policy.process.as_ref();
+            self.claim.other_incarnation(incarnation, ours);
             if self.incarnation.is_some_and(|old| incarnation > Some(old)) {
                 self.presence.given_up();
             }
@@ -257,7 +261,6 @@ impl Memory {
     /// Puts back what stood before a write that was certainly not applied.
     pub fn write_refused(&mut self, before: Option<Moment>) {
         self.own_write = before;
-        self.claim.write_refused();
     }
 
     /// When the last acknowledged guarded write was sent.
@@ -271,7 +274,7 @@ impl Memory {
         self.sign = true;
         self.first = false;
         self.in_doubt = true;
-        self.claim.sending_create();
+        self.claim.sending_create(self.incarnation);
         self.forget_looks();
         self.blind_until.get_or_insert(now + key_lifetime / 2);
     }
@@ -322,6 +325,20 @@ impl Memory {
             self.in_doubt = false;
             self.settled_until = Some(sent + life / 2);
         }
+    }
+
+    /// The provider accepted a deletion.
+    pub fn delete_accepted(&mut self, id: &InstanceId) {
+        self.succeeded();
+        if !self.has_deleted(id) {
+            self.deleted.push(id.clone());
+        }
+    }
+
+    /// Whether the provider has accepted the deletion of this instance before.
+    #[must_use]
+    pub fn has_deleted(&self, id: &InstanceId) -> bool {
+        self.deleted.contains(id)
     }
 
     /// Our removal of the finalizer was acknowledged.

@@ -185,6 +185,7 @@ impl Object {
             incarnation,
             account: account.map(ToOwned::to_owned),
             generation: self.generation,
+            by: None,
             body,
         })
     }

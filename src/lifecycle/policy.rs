@@ -12,6 +12,9 @@ pub const LOOK_MARGIN: Duration = Duration::from_secs(5);
 pub struct Policy {
     /// Identity of this cluster; goes into keys and tags.
     pub cluster: ClusterId,
+    /// Tells this process from every other one, its predecessors included: what it writes into intents where it matters
+    /// whose they are. `None`: no intent is known to be ours without an answer to its write.
+    pub process: Option<String>,
     /// How old our own acknowledged write to an object may be when a create is sent (5 s). Together with
     /// [`Policy::look_margin`] it bounds how long after a look another leader's create can still start.
     pub own_write_valid: Duration,
@@ -47,6 +50,7 @@ impl Policy {
     pub fn new(cluster: ClusterId) -> Self {
         Self {
             cluster,
+            process: None,
             own_write_valid: LOOK_MARGIN,
             look_margin: LOOK_MARGIN,
             transition_poll: Duration::from_secs(2),

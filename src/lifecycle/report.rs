@@ -308,9 +308,18 @@ fn requeue(policy: &Policy, seen: &Observed<'_>, plan: &Plan, outcome: &Outcome)
         Outcome::Made(instance) if !seen.object.deleting => {
             watch_instance(policy, seen, Some(instance))
         }
+        Outcome::DeleteAccepted if deleted_again(seen, plan) => {
+            let lag = seen.config.as_ref().map(|c| c.capabilities.list_lag);
+            Requeue::After(lag.unwrap_or_default().max(policy.transition_poll))
+        }
         Outcome::Made(_) | Outcome::DeleteAccepted => Requeue::Now,
         Outcome::Written | Outcome::Nothing => after_plan(policy, seen, plan),
     }
+}
+
+/// A list that lags shows for a while what is gone: to delete that again and again helps nobody.
+fn deleted_again(seen: &Observed<'_>, plan: &Plan) -> bool {
+    matches!(&plan.action, Action::Delete(id) if seen.memory.has_deleted(id))
 }
 
 fn after_plan(policy: &Policy, seen: &Observed<'_>, plan: &Plan) -> Requeue {

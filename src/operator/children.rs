@@ -23,12 +23,12 @@ use crate::telemetry::health::Checks;
 /// The watches, as tasks.
 pub(super) fn watches(parts: &Parts, machines: &Machines, ready: &Checks) -> Vec<Task> {
     let mut tasks = Vec::new();
-    tasks.extend(watches_on::<Secret>(
-        parts,
-        machines,
-        ready,
-        OwnedKind::Secret,
-    ));
+    if parts.settings.watch_secrets {
+        let secrets = OwnedKind::Secret;
+        tasks.extend(watches_on::<Secret>(parts, machines, ready, secrets));
+    } else {
+        machines.owned().leave_secrets_unwatched();
+    }
     tasks.extend(watches_on::<Service>(
         parts,
         machines,

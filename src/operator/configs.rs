@@ -20,7 +20,7 @@ use super::ports::Task;
 use super::scopes::{FirstList, Scope};
 use crate::api::{ANNOTATION_PREFIX, IN_USE_FINALIZER, ProviderConfig};
 use crate::controller::View;
-use crate::controller::configs::{ConfigBook, ConfigReconciler, ConfigTarget};
+use crate::controller::configs::{ConfigBook, ConfigReconciler, ConfigTarget, key_of};
 use crate::domain::ObjectKey;
 use crate::provider::limited::Standing;
 use crate::runtime::queue::WorkQueue;
@@ -62,9 +62,10 @@ impl Configs {
             parts.queues.observer(NAME),
         );
         parts.queues.watch(NAME, &queue);
+        let refused = check_again(Arc::clone(&parts.book), queue.clone());
         let reconciler = ConfigReconciler {
             cluster: parts.cluster.clone(),
-            connect: HttpConnect::new(parts),
+            connect: HttpConnect::new(parts, refused),
             book: Arc::clone(&parts.book),
             wakes: Arc::new(machines.clone()),
             clock: Arc::clone(&parts.clock),
@@ -132,10 +133,12 @@ impl Configs {
             };
             let configs = self.watch::<ProviderConfig, _>(parts, scope, listener);
             scope.awaits(ready, "providerconfigs", configs.status());
-            let secrets = SecretListener(self.clone());
-            let secrets = self.watch::<PartialObjectMeta<Secret>, _>(parts, scope, secrets);
             tasks.push(Box::pin(configs.run()));
-            tasks.push(Box::pin(secrets.run()));
+            if parts.settings.watch_secrets {
+                let secrets = SecretListener(self.clone());
+                let secrets = self.watch::<PartialObjectMeta<Secret>, _>(parts, scope, secrets);
+                tasks.push(Box::pin(secrets.run()));
+            }
         }
         tasks
     }
@@ -178,6 +181,18 @@ impl Configs {
             Arc::clone(&parts.clock),
             parts.passes.observer(NAME, CONCURRENCY),
         )
+    }
+}
+
+/// Credentials were refused in the middle of work: they may have been replaced a moment ago, whether or not a watch says
+/// so.
+fn check_again(
+    book: Arc<ConfigBook<Cloud>>,
+    queue: WorkQueue<ConfigTarget>,
+) -> impl Fn(&ObjectKey) + Send + Sync + 'static {
+    move |key| {
+        book.doubted(key);
+        queue.cut_short(ConfigTarget::Config(key.clone()));
     }
 }
 
@@ -259,13 +274,18 @@ fn is_marked(meta: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta) 
     finalizers.iter().any(|one| one == IN_USE_FINALIZER)
 }
 
-/// Metadata of Secrets: what one of them holds is read by the pass that needs it.
+/// Metadata of the Secrets that a ProviderConfig names or that bear our mark; all others are dropped as they arrive.
+/// What one of them holds is read by the pass that needs it.
 struct SecretListener(Configs);
 
 impl Listener<PartialObjectMeta<Secret>> for SecretListener {
     fn prune(&self, object: &mut PartialObjectMeta<Secret>) {
         object.metadata.annotations = None;
         object.metadata.labels = None;
+    }
+
+    fn keeps(&self, object: &PartialObjectMeta<Secret>) -> bool {
+        is_marked(&object.metadata) || self.0.book.names_secret(&key_of(&object.metadata))
     }
 
     fn fingerprint(&self, object: &PartialObjectMeta<Secret>) -> u64 {

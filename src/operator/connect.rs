@@ -30,13 +30,17 @@ pub(super) struct HttpConnect {
     metrics: Metrics,
     time: Arc<dyn Time>,
     limits: Mutex<HashMap<ObjectKey, (LimitKey, Arc<Limits>)>>,
+    refused: Refused,
 }
+
+/// Told which ProviderConfig's credentials were refused in the middle of work.
+type Refused = Arc<dyn Fn(&ObjectKey) + Send + Sync>;
 
 /// What limits depend on: with other numbers they are made anew.
 type LimitKey = (u32, u32, u32);
 
 impl HttpConnect {
-    pub(super) fn new(parts: &Parts) -> Self {
+    pub(super) fn new(parts: &Parts, refused: impl Fn(&ObjectKey) + Send + Sync + 'static) -> Self {
         let clock = Arc::clone(&parts.clock);
         Self {
             guard: parts.settings.guard(),
@@ -45,6 +49,7 @@ impl HttpConnect {
             metrics: parts.provider.clone(),
             time: Arc::new(Timers(move || clock.now())),
             limits: Mutex::default(),
+            refused: Arc::new(refused),
         }
     }
 
@@ -106,7 +111,9 @@ impl Connect for HttpConnect {
         let provider = provider.called(self.user_agent.clone());
         let measured = Measured::new(provider, self.metrics.clone(), Arc::clone(&self.time));
         let limits = self.limits(connection.key, spec);
-        Ok(Limited::new(measured, limits, self.term.clone()))
+        let (refused, key) = (Arc::clone(&self.refused), connection.key.clone());
+        let limited = Limited::new(measured, limits, self.term.clone());
+        Ok(limited.on_refusal(move || refused(&key)))
     }
 
     fn forget(&self, key: &ObjectKey) {

@@ -130,7 +130,7 @@ impl Collector for Orphans {
         let let_go = ConstCounter::new(machines.orphaned());
         let_go.encode(encoder.encode_descriptor(
             "vmoperator_orphaned",
-            "VirtualMachines that went though an instance may be left, because their users asked for it",
+            "VirtualMachines that went though an instance may be left: as their users asked, or in doubt at a provider that cannot be asked",
             None,
             MetricType::Counter,
         )?)

@@ -182,6 +182,7 @@ async fn run(settings: Settings, log: log::LogHandle) -> Result<(), Error> {
 
 fn policy(settings: &Settings, cluster: ClusterId) -> Policy {
     Policy {
+        process: Some(format!("{:016x}", fastrand::Rng::new().u64(..))),
         provisioning_deadline: settings.provisioning_deadline,
         instance_addresses: settings.instance_address_allow.clone(),
         ..Policy::new(cluster)

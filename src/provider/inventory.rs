@@ -61,6 +61,8 @@ pub struct Fact {
     pub revision: u64,
     /// Whether a change of it will be noticed within seconds.
     pub watched: bool,
+    /// It was so at this moment, or later.
+    pub as_of: Moment,
 }
 
 /// How an inventory stands, for metrics and debug output.
@@ -127,6 +129,7 @@ impl Inventory {
             instance: Arc::clone(instance),
             revision: instance.revision?,
             watched: state.feed || state.lists_quickly(),
+            as_of,
         })
     }
 
@@ -136,12 +139,12 @@ impl Inventory {
         !self.lock().begun
     }
 
-    /// Whether an instance is shown as its owner's; `None` where what is known is older than that moment. Absence is
+    /// Whether an instance is shown as its owner's; `None` where what is known is no newer than that moment. Absence is
     /// a hint: enough to count losses by, never to believe in one.
     #[must_use]
     pub fn shows(&self, owner: &Owner, id: &InstanceId, since: Moment) -> Option<bool> {
         let state = self.lock();
-        let known = state.index.as_of().is_some_and(|as_of| as_of >= since);
+        let known = state.index.as_of().is_some_and(|as_of| as_of > since);
         known.then(|| state.index.has(owner, id))
     }
 

@@ -20,6 +20,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::breaker::{Admission, Breaker, BreakerPolicy, Era, Outcome, Pause};
 use super::measured::Metrics;
+use super::refusal::Refusal;
 use super::time::Time;
 use super::{Changes, Page, Provider};
 use crate::domain::term::Term;
@@ -69,6 +70,8 @@ pub struct Limited<P> {
     inner: P,
     limits: Arc<Limits>,
     term: Term,
+    refusal: Refusal,
+    on_refusal: Box<dyn Fn() + Send + Sync>,
 }
 
 struct State {
@@ -252,6 +255,31 @@ impl<P: Provider> Limited<P> {
             inner,
             limits,
             term,
+            refusal: Refusal::default(),
+            on_refusal: Box::new(|| {}),
+        }
+    }
+
+    /// Whom to tell when the provider refuses the credentials in the middle of work: nothing more is sent with them
+    /// until [`Provider::capabilities`] was answered.
+    #[must_use]
+    pub fn on_refusal(self, tell: impl Fn() + Send + Sync + 'static) -> Self {
+        Self {
+            on_refusal: Box::new(tell),
+            ..self
+        }
+    }
+
+    /// The error of a call that need not be sent, because the credentials were refused.
+    fn refused(&self, operation: Operation) -> Option<ProviderError> {
+        let error = self.refusal.of(operation)?;
+        self.limits.metrics.failed(&error);
+        Some(error)
+    }
+
+    fn judge<T>(&self, operation: Operation, result: &Result<T, ProviderError>) {
+        if self.refusal.note(operation, result, self.limits.time.now()) {
+            (self.on_refusal)();
         }
     }
 
@@ -265,6 +293,9 @@ impl<P: Provider> Limited<P> {
     {
         let limits = &*self.limits;
         let held_back = |wait| limits.refuse(ErrorKind::HeldBack, operation, Some(wait));
+        if let Some(error) = self.refused(operation) {
+            return Err(error);
+        }
         let refused = limits.state().breaker.refuses(limits.time.now());
         if let Some(wait) = refused {
             return Err(held_back(wait));
@@ -275,13 +306,20 @@ impl<P: Provider> Limited<P> {
         let mut ticket = limits.ticket().map_err(held_back)?;
         if ticket.probe && operation != Operation::Capabilities {
             // Nobody's object is the one that tries whether the provider is back.
-            ticket.report(&self.inner.capabilities().await);
+            let probe = self.inner.capabilities().await;
+            self.judge(Operation::Capabilities, &probe);
+            ticket.report(&probe);
             ticket = limits.ticket().map_err(held_back)?;
         }
         if operation.is_write() && !self.term.allows(limits.time.now()) {
             return Err(limits.refuse(ErrorKind::NotLeading, operation, None));
         }
+        // While this one waited for its turn, another may have been refused.
+        if let Some(error) = self.refused(operation) {
+            return Err(error);
+        }
         let result = run().await;
+        self.judge(operation, &result);
         ticket.report(&result);
         result
     }
@@ -363,6 +401,9 @@ impl<P: Provider> Provider for Limited<P> {
     /// calls that end soon, does not count it. It is held back by the breaker and by a pause like any other.
     async fn changes(&self, since: u64, wait: Duration) -> Result<Changes, ProviderError> {
         let (limits, operation) = (&*self.limits, Operation::Changes);
+        if let Some(error) = self.refused(operation) {
+            return Err(error);
+        }
         let now = limits.time.now();
         let refused = limits.state().breaker.refuses(now);
         if refused.is_some() {
@@ -373,6 +414,7 @@ impl<P: Provider> Provider for Limited<P> {
             return Err(limits.refuse(ErrorKind::RateLimited, operation, Some(paused)));
         }
         let result = self.inner.changes(since, wait).await;
+        self.judge(operation, &result);
         limits.heed(&result);
         result
     }

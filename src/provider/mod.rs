@@ -11,6 +11,7 @@ pub mod http;
 pub mod inventory;
 pub mod limited;
 pub mod measured;
+mod refusal;
 #[cfg(test)]
 mod testing;
 pub mod time;

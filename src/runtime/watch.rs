@@ -68,6 +68,12 @@ pub trait Listener<K>: Send + Sync + 'static {
     /// `kubectl apply` keeps are dropped already.
     fn prune(&self, _object: &mut K) {}
 
+    /// Whether the object concerns anybody; asked at each version. What does not is neither stored nor told of, so that
+    /// memory does not grow with other people's objects.
+    fn keeps(&self, _object: &K) -> bool {
+        true
+    }
+
     /// What must differ for a change to wake the key: everything a pass reads, nothing that it writes.
     fn fingerprint(&self, object: &K) -> u64;
 
@@ -81,6 +87,10 @@ pub trait Listener<K>: Send + Sync + 'static {
 impl<K, L: Listener<K>> Listener<K> for Arc<L> {
     fn prune(&self, object: &mut K) {
         self.as_ref().prune(object);
+    }
+
+    fn keeps(&self, object: &K) -> bool {
+        self.as_ref().keeps(object)
     }
 
     fn fingerprint(&self, object: &K) -> u64 {

@@ -202,6 +202,7 @@ impl World {
             Fate::Send => return self.send(at),
             Fate::Deliver => return self.deliver(at),
             Fate::Die => {
+                self.note_lost(at);
                 self.flights[at].state = State::Silent;
                 if !self.flights[at].client {
                     self.flights.swap_remove(at);
@@ -209,10 +210,14 @@ impl World {
             }
             Fate::GiveUp => self.give_up(at),
             Fate::FailBefore(kind) => {
+                if kind.may_have_happened() {
+                    self.note_lost(at);
+                }
                 let answer = self.flights[at].request.failure(kind);
                 self.answered(at, answer);
             }
             Fate::FailAfter(kind) => {
+                self.note_lost(at);
                 self.apply(at)?;
                 let answer = self.flights[at].request.failure(kind);
                 self.answered(at, answer);
@@ -237,8 +242,21 @@ impl World {
         }
     }
 
+    /// What a create made, if anything, is not told.
+    fn note_lost(&mut self, at: usize) {
+        let flight = &self.flights[at];
+        let uid = match &flight.request {
+            // Nobody can tell whose an attempt is whose note got no answer.
+            Request::Status(guard, _) => Some(guard.uid.clone()),
+            Request::Create { body, .. } => Some(owner_of(body.as_str()).0),
+            _ => None,
+        };
+        self.note_unanswered(uid.as_ref());
+    }
+
     /// The client is told that nobody knows, while the request is still under way.
     fn give_up(&mut self, at: usize) {
+        self.note_lost(at);
         let deadline = self.rest_dies_at(at);
         let lazy = self.random.bool();
         let flight = &mut self.flights[at];
@@ -337,6 +355,7 @@ impl World {
             if may_still_come && keeps {
                 self.give_up(at);
             }
+            self.note_lost(at);
             let flight = &mut self.flights[at];
             flight.state = State::Answered(Box::new(flight.request.failure(ErrorKind::TimedOut)));
             flight.deadline = None;

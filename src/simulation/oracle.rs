@@ -23,6 +23,8 @@ pub(super) struct Life {
     unasked: bool,
     /// A process that led has ended since it was made.
     exited: bool,
+    /// A create of it got no proper answer.
+    pub(super) unanswered: bool,
     /// A leak is left to the orphan sweep.
     pub(super) excused: bool,
 }
@@ -43,6 +45,8 @@ pub(super) struct Counts {
     pub(super) refused: u32,
     pub(super) drifted: u32,
     pub(super) duplicates: u32,
+    /// Objects whose create nobody can tell about.
+    pub(super) doubts: u32,
 }
 
 impl World {
@@ -64,6 +68,7 @@ impl World {
                         gone: false,
                         unasked: false,
                         exited: false,
+                        unanswered: false,
                         excused: false,
                     });
                     self.lives.last_mut().unwrap()
@@ -131,6 +136,11 @@ impl World {
                 "I2: create of {uid}/{incarnation} before finalizer and intent were durable"
             ));
         }
+        if self.mass.contains(uid) {
+            return Err(format!(
+                "I14: {uid} is made anew although all instances vanished and nobody confirmed that"
+            ));
+        }
         Ok(life.durable > incarnation)
     }
 
@@ -141,7 +151,7 @@ impl World {
             if life.fell {
                 return Err(format!("I13: the incarnation of {} fell", life.uid));
             }
-            if life.gone && !life.excused && self.cloud.live(&life.uid).next().is_some() {
+            if life.gone && !self.excuses(life) && self.cloud.live(&life.uid).next().is_some() {
                 self.check_leak(life)?;
             }
         }
@@ -161,6 +171,18 @@ impl World {
             }
         }
         Ok(())
+    }
+
+    /// Whether an instance may be left behind: where nobody can be asked, also that of a create without an answer.
+    fn excuses(&self, life: &Life) -> bool {
+        life.excused || self.swarm.basic && (life.unanswered || life.exited)
+    }
+
+    /// A create of this object gets no proper answer.
+    pub(super) fn note_unanswered(&mut self, uid: Option<&Uid>) {
+        for life in &mut self.lives {
+            life.unanswered |= Some(&life.uid) == uid;
+        }
     }
 
     fn check_doubles(&self, life: &Life) -> Result<(), Broken> {
@@ -224,7 +246,7 @@ impl World {
             counts.gone += 1;
             counts.excused += u32::from(life.excused);
             if self.cloud.live(&life.uid).next().is_some() {
-                if !life.excused {
+                if !self.excuses(life) {
                     return Err(format!("I3: {} is gone and its instance lives", life.uid));
                 }
                 counts.leaked += 1;
@@ -265,7 +287,18 @@ impl World {
         let Some(ready) = ready else {
             return bad("no condition Ready");
         };
+        let life = self.lives.iter().find(|l| l.uid == *uid);
         let Some(recorded) = object.known() else {
+            let doubtful = life.is_some_and(|l| l.unanswered || l.exited);
+            if self.swarm.basic && doubtful && ready.reason == "CreateInDoubt" {
+                counts.doubts += 1;
+                let stalled = condition::is_true(&status.conditions, ConditionType::Stalled);
+                return if stalled {
+                    Ok(())
+                } else {
+                    bad("in doubt and not Stalled")
+                };
+            }
             let wanted = object.spec.as_ref().is_some_and(|s| s.image == "bad");
             if wanted && self.cloud.live(uid).next().is_none() {
                 counts.refused += 1;

@@ -171,6 +171,19 @@ fn edits(swarm: &mut Swarm) {
     swarm.storm = 300;
 }
 
+/// A cloud that knows neither keys nor tags nor lists.
+pub(super) fn basic(swarm: &mut Swarm) {
+    swarm.basic = true;
+}
+
+/// Two objects, whose instances vanish at one moment.
+pub(super) fn mass_loss(swarm: &mut Swarm) {
+    swarm.names = 2;
+    swarm.acts = 2;
+    swarm.storm = 300;
+    swarm.mass_loss = true;
+}
+
 fn any(_: &mut Swarm) {}
 
 /// Every planted bug.
@@ -255,6 +268,18 @@ pub(super) const ROWS: &[Row] = &[
             edits,
         ),
         old_create_comes_late,
+    ),
+    row(
+        "doubt repeated without keys",
+        Bug::Inside(Planted::DoubtRepeated),
+        "crash,lost,errors",
+        basic,
+    ),
+    row(
+        "losses not counted",
+        Bug::Inside(Planted::LossesUncounted),
+        "crash,relabel,lag",
+        mass_loss,
     ),
     row(
         "incarnation not raised",

@@ -77,7 +77,15 @@ impl Process {
             wire: Arc::new(wire.clone()),
             config: Arc::clone(config),
         };
-        let reconciler = Reconciler::new(wire.clone(), clouds, clock.clone(), policy.clone());
+        let reconciler = Reconciler::new(
+            wire.clone(),
+            clouds,
+            clock.clone(),
+            Policy {
+                process: Some(format!("p{life}")),
+                ..policy.clone()
+            },
+        );
         let random = fastrand::Rng::with_seed(u64::from(life));
         let mut process = Self {
             life,

@@ -133,6 +133,10 @@ pub(super) struct Swarm {
     pub(super) aim: Aim,
     /// How slow watches are, 1 (slow) to 20.
     pub(super) watch: u32,
+    /// The cloud knows neither keys nor tags nor lists. Steered, never drawn.
+    pub(super) basic: bool,
+    /// All instances vanish at one moment. Steered, never drawn.
+    pub(super) mass_loss: bool,
 }
 
 impl Swarm {
@@ -169,6 +173,8 @@ impl Swarm {
                 Aim::Cloud,
             ][random.usize(..5)],
             watch: random.u32(1..=20),
+            basic: false,
+            mass_loss: false,
             words,
         }
     }

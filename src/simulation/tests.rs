@@ -55,6 +55,12 @@ impl Setting {
         if let Ok(list) = std::env::var("SIM_WORDS") {
             setting.words = Some(Words::parse(&list));
         }
+        match std::env::var("SIM_STEER").as_deref() {
+            Ok("basic") => setting.steer = super::planted::basic,
+            Ok("mass_loss") => setting.steer = super::planted::mass_loss,
+            Ok(other) => panic!("SIM_STEER names no world: {other}"),
+            Err(_) => {}
+        }
         setting
     }
 }
@@ -181,6 +187,7 @@ impl Counts {
         self.refused += other.refused;
         self.drifted += other.drifted;
         self.duplicates += other.duplicates;
+        self.doubts += other.doubts;
     }
 }
 
@@ -211,4 +218,53 @@ fn every_planted_bug_is_found() {
         }
     }
     assert!(missed.is_empty(), "not found: {missed:?}");
+}
+
+/// Runs worlds that are not drawn, as many seeds for each list of words; gives what they came to.
+fn steered(steer: fn(&mut Swarm), lists: &[&str]) -> Counts {
+    let mut sum = Counts::default();
+    let seeds = number("SIM_SEEDS").map_or(1_000, |seeds| seeds / 10);
+    for list in lists {
+        let setting = Setting {
+            words: Some(Words::parse(list)),
+            steer,
+            ..Setting::drawn()
+        };
+        for seed in 1..=seeds {
+            match run(seed, setting) {
+                Ok(verdict) => sum.add(&verdict.counts),
+                Err(broken) => panic!("{list}, seed {seed}: {broken}"),
+            }
+        }
+    }
+    println!("{} worlds of {seeds} seeds: {sum:?}", lists.len());
+    sum
+}
+
+#[test]
+fn without_keys_tags_and_lists_nothing_is_made_twice_and_what_is_in_doubt_says_so() {
+    let sum = steered(
+        super::planted::basic,
+        &[
+            "",
+            "delete,recreate,relabel",
+            "lost,errors",
+            "crash,lost,relabel,pause",
+            "delete,crash,lost,race,relist,errors",
+            "edit,invalid,quota,errors,limiter,lost",
+            "edit,invalid,quota,crash,relabel",
+            "vanish,slowdelete,delete,recreate,noconfig,lost",
+            "overlap,crash,errors,quota,invalid,edit",
+        ],
+    );
+    assert!(sum.running > 0 && sum.doubts > 0 && sum.refused > 0 && sum.gone > 0);
+}
+
+#[test]
+fn what_vanished_all_at_once_is_not_made_anew_before_somebody_confirms_it() {
+    let sum = steered(
+        super::planted::mass_loss,
+        &["", "crash,relabel,lag", "crash,lost,errors,relist,pause"],
+    );
+    assert!(sum.running > 0);
 }

@@ -291,6 +291,8 @@ impl World {
                 Event::Vanish(at),
             );
         }
+        let all = self.swarm.mass_loss && self.mass.is_empty() && self.is_whole();
+        fault(all, malice * 2, Event::VanishAll);
         fault(
             words.quota && !self.cloud.quota_used_up,
             2,

@@ -11,7 +11,7 @@ use super::process::{Polled, Process};
 use super::swarm::Swarm;
 use super::trace::Trace;
 use super::wire::SimClock;
-use crate::domain::{Capabilities, ClusterId, Moment};
+use crate::domain::{Capabilities, ClusterId, Moment, Uid};
 use crate::lifecycle::{Config, Losses, Policy};
 
 /// Virtual time within which a run must converge once faults have stopped.
@@ -51,6 +51,8 @@ pub(super) struct World {
     pub(super) cloud: Cloud,
     pub(super) config: Arc<Mutex<Option<Config>>>,
     the_config: Config,
+    /// Objects whose instances vanished at one moment, which nobody has confirmed.
+    pub(super) mass: Vec<Uid>,
     pub(super) policy: Policy,
     pub(super) processes: [Option<Process>; 2],
     pub(super) flights: Vec<Flight>,
@@ -87,6 +89,7 @@ pub(super) enum Event {
     Exit(usize),
     User(super::users::Act),
     Vanish(usize),
+    VanishAll,
     QuotaUsedUp,
     ConfigGone,
     ConfigBack,
@@ -125,6 +128,7 @@ impl World {
         cloud.key_life = swarm.key_life;
         cloud.lag = swarm.lag;
         cloud.provisioning = swarm.provisioning;
+        cloud.basic = swarm.basic;
         cloud.deletion = if swarm.words.slowdelete {
             swarm.deletion
         } else {
@@ -140,6 +144,7 @@ impl World {
             cloud,
             config: Arc::new(Mutex::new(Some(the_config.clone()))),
             the_config,
+            mass: Vec::new(),
             policy,
             processes: [None, None],
             flights: Vec::new(),
@@ -222,7 +227,41 @@ impl World {
             self.step(Event::Exit(slot))?;
         }
         self.cloud.quota_used_up = false;
+        self.confirm_losses();
         self.step(Event::ConfigBack)
+    }
+
+    fn vanish_all(&mut self) {
+        self.trace.line(7, || "all instances vanish".to_owned());
+        for at in 0..self.cloud.machines.len() {
+            if self.cloud.machines[at].alive {
+                self.mass.push(self.cloud.machines[at].uid.clone());
+                self.cloud.vanish(at, self.now);
+            }
+        }
+    }
+
+    /// Whether every object has its instance, and has had it for a while.
+    pub(super) fn is_whole(&self) -> bool {
+        let mut objects = self.api.objects.values();
+        self.api.objects.len() >= 2
+            && self.flights.is_empty()
+            && objects.all(|o| {
+                let object = &o.view.object;
+                object.known().is_some() && self.cloud.live(&object.uid).count() == 1
+            })
+    }
+
+    /// A person says that whatever is missing is lost.
+    fn confirm_losses(&mut self) {
+        self.mass.clear();
+        self.the_config.confirmed_loss = Some(u32::MAX);
+        if let Some(config) = &mut *self.config.lock().unwrap() {
+            config.confirmed_loss = Some(u32::MAX);
+        }
+        for process in self.processes.iter_mut().flatten() {
+            process.wake_all();
+        }
     }
 
     /// Runs without faults until nothing happens any more.
@@ -289,6 +328,7 @@ impl World {
                 self.trace.line(2, || format!("{id} vanishes by itself"));
                 self.cloud.vanish(at, self.now);
             }
+            Event::VanishAll => self.vanish_all(),
             Event::QuotaUsedUp => {
                 self.trace.line(3, || "the quota is used up".to_owned());
                 self.cloud.quota_used_up = true;
@@ -366,14 +406,22 @@ fn config(swarm: &Swarm) -> Config {
         losses: Losses::default(),
         timeout: swarm.timeout,
         poll: swarm.poll,
-        capabilities: Capabilities {
-            account: None,
-            list: true,
-            tag_filter: true,
-            list_lag: swarm.lag,
-            changes: false,
-            key_lifetime: Some(swarm.key_life),
-            delete_is_async: swarm.words.slowdelete,
+        capabilities: if swarm.basic {
+            Capabilities::default()
+        } else {
+            offered(swarm)
         },
+    }
+}
+
+fn offered(swarm: &Swarm) -> Capabilities {
+    Capabilities {
+        account: None,
+        list: true,
+        tag_filter: true,
+        list_lag: swarm.lag,
+        changes: false,
+        key_lifetime: Some(swarm.key_life),
+        delete_is_async: swarm.words.slowdelete,
     }
 }

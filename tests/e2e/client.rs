@@ -4,7 +4,7 @@ use std::future::Future;
 use std::path::Path;
 use std::sync::LazyLock;
 
-use kube::api::{GetParams, ListParams};
+use kube::api::{DeleteParams, GetParams, ListParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::Value;
 use tokio::runtime::Runtime;
@@ -89,6 +89,41 @@ impl Client {
             true
         });
         found
+    }
+
+    /// Makes an object.
+    pub(crate) fn create(&self, collection: &str, object: &Value) {
+        wait_for(self.created(collection, object));
+    }
+
+    /// Makes many, 32 at a time.
+    pub(crate) fn create_all(&self, collection: &str, objects: &[Value]) {
+        wait_for(async {
+            for some in objects.chunks(32) {
+                futures::future::join_all(some.iter().map(|one| self.created(collection, one)))
+                    .await;
+            }
+        });
+    }
+
+    async fn created(&self, collection: &str, object: &Value) {
+        let request = kube::core::Request::new(collection)
+            .create(&PostParams::default(), object.to_string().into_bytes())
+            .expect("a valid request");
+        let answer = self.0.request::<Value>(request).await;
+        answer.unwrap_or_else(|error| panic!("{object} was not made: {error}"));
+    }
+
+    /// Deletes an object; one that is gone already is as good.
+    pub(crate) fn delete(&self, collection: &str, name: &str) {
+        let request = kube::core::Request::new(collection)
+            .delete(name, &DeleteParams::default())
+            .expect("a valid request");
+        match wait_for(self.0.request::<Value>(request)) {
+            Ok(_) => {}
+            Err(kube::Error::Api(status)) if status.code == 404 => {}
+            Err(error) => panic!("{name} was not deleted: {error}"),
+        }
     }
 
     /// Every object of a collection.

@@ -189,6 +189,22 @@ impl Cloud {
         );
     }
 
+    /// A VM is not what was ordered any more.
+    pub(crate) fn drift(&self, id: &str, what: Value) {
+        let url = format!("{}/vms/{id}/drift", self.admin);
+        call(reqwest::Method::POST, &url, Some(&what));
+    }
+
+    /// Moves the cloud's clock forward.
+    pub(crate) fn step(&self, milliseconds: u64) {
+        let step = json!({ "stepMilliseconds": milliseconds });
+        call(
+            reqwest::Method::POST,
+            &format!("{}/time", self.admin),
+            Some(&step),
+        );
+    }
+
     /// How often each fault rule hit so far.
     pub(crate) fn hits(&self) -> Vec<u64> {
         let url = format!("{}/faults", self.admin);
@@ -272,6 +288,13 @@ impl Cloud {
     pub(crate) fn happen(&self, id: &str, act: &str) {
         let url = format!("{}/vms/{id}/{act}", self.admin);
         call(reqwest::Method::POST, &url, None);
+    }
+
+    /// The same to a VM that may be gone by now; says whether it was there.
+    pub(crate) fn try_happen(&self, id: &str, act: &str) -> bool {
+        let url = format!("{}/vms/{id}/{act}", self.admin);
+        let answer = reqwest::Client::new().post(&url).send();
+        wait_for(answer).is_ok_and(|answer| answer.status().is_success())
     }
 
     /// Changes settings that may change while it runs.

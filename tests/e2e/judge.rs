@@ -14,7 +14,7 @@ use super::house::{House, OPERATOR};
 
 /// Calls that one object may cost while things go wrong for less than a minute. A back-off that doubles from a second
 /// needs six; a loop without one makes hundreds.
-const CALLS: usize = 30;
+const CALLS: usize = 20;
 /// Writes of one object: an attempt is one, and so is each thing that is told.
 const WRITES: usize = 40;
 

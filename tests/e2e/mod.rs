@@ -77,8 +77,10 @@ const _: fn() = || {
     let _ = (proxy::Proxy::start, proxy::Proxy::rule, proxy::Proxy::clear);
     let _ = (proxy::Proxy::hits, proxy::Effect::Status(0), terms::check);
     let _ = (proxy::Effect::Silence, proxy::Effect::EndAtOnce);
+    let _ = (proxy::Effect::DropAnswer, proxy::Proxy::end_streams);
+    let _ = Cloud::try_happen;
     let _ = |writes: &terms::LeaseWrite| (writes.at, writes.holder.len(), writes.by_operator);
-    let _ = terms::lease_writes;
+    let _ = |proxy: &proxy::Proxy| (terms::lease_writes, proxy.kubeconfig.is_file());
     let _ = (operator::ALONE, audit::writes, audit::unused_rights);
     let _ = (audit::events, golden::check);
     let _ = (checker::check, checker::check_counting, client::condition);
@@ -88,9 +90,11 @@ const _: fn() = || {
         checker::Evidence::unharmed,
     );
     let _ = (Cloud::hits, Cloud::revoke, Cloud::admit, Cloud::keys);
-    let _ = Cloud::make_as;
+    let _ = (Cloud::make_as, checker::Evidence::glance);
     let _ = (Cloud::reuse, House::apply_all, House::cluster);
     let _ = (Operator::text, Operator::pid, Operator::debug_state);
     let _ = |request: &audit::Request| (request.agent.len(), request.query.len());
-    let _ = client::Client::text;
+    let _ = (client::Client::text, client::Client::create);
+    let _ = (client::Client::create_all, client::Client::delete);
+    let _ = (Cloud::drift, Cloud::step);
 };

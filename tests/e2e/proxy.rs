@@ -15,6 +15,8 @@ use futures::stream;
 use kube::config::Kubeconfig;
 use serde_json::json;
 
+use tokio::sync::watch;
+
 use super::client::{AbortOnDrop, spawn, wait_for};
 use super::house::House;
 
@@ -27,6 +29,8 @@ pub(crate) enum Effect {
     Status(u16),
     /// The answer ends at once, empty and in good order.
     EndAtOnce,
+    /// The API server carries it out, and the connection breaks before its answer is through.
+    DropAnswer,
 }
 
 /// Which requests: those whose path and query hold every word.
@@ -43,6 +47,7 @@ pub(crate) struct Proxy {
     /// Leads through it.
     pub(crate) kubeconfig: PathBuf,
     rules: Rules,
+    streams: Arc<watch::Sender<()>>,
     _server: AbortOnDrop,
 }
 
@@ -53,6 +58,7 @@ struct Way {
     client: reqwest::Client,
     server: String,
     rules: Rules,
+    streams: Arc<watch::Sender<()>>,
 }
 
 impl Proxy {
@@ -60,7 +66,9 @@ impl Proxy {
     pub(crate) fn start(house: &House) -> Self {
         let original = Kubeconfig::read_from(&house.operator_kubeconfig).expect("a kubeconfig");
         let rules = Rules::default();
+        let streams = Arc::new(watch::Sender::new(()));
         let way = Way {
+            streams: Arc::clone(&streams),
             client: upstream(&original),
             server: house.plane.server.clone(),
             rules: Arc::clone(&rules),
@@ -80,6 +88,7 @@ impl Proxy {
         Self {
             kubeconfig,
             rules,
+            streams,
             _server: server,
         }
     }
@@ -94,6 +103,13 @@ impl Proxy {
             hits: 0,
         };
         self.lock().push(rule);
+    }
+
+    /// Ends every answer that is under way, in good order: watches above all. Says whether there was one.
+    pub(crate) fn end_streams(&self) -> bool {
+        let open = self.streams.receiver_count() > 0;
+        self.streams.send_replace(());
+        open
     }
 
     /// Takes every rule away. What fell silent stays silent.
@@ -174,8 +190,9 @@ async fn pass(State(way): State<Way>, request: Request) -> Response {
         .uri()
         .path_and_query()
         .map_or_else(String::new, ToString::to_string);
-    match way.asked(&target) {
-        None => {}
+    let effect = way.asked(&target);
+    match effect {
+        None | Some(Effect::DropAnswer) => {}
         Some(Effect::Silence) => std::future::pending().await,
         Some(Effect::Status(code)) => return refusal(code),
         Some(Effect::EndAtOnce) => return StatusCode::OK.into_response(),
@@ -199,6 +216,10 @@ async fn pass(State(way): State<Way>, request: Request) -> Response {
     if way.is_silent(&target) {
         std::future::pending::<()>().await;
     }
+    if effect == Some(Effect::DropAnswer) {
+        let broken = stream::once(async { Err::<Bytes, _>(std::io::Error::other("broken")) });
+        return Response::new(Body::from_stream(broken));
+    }
     let mut response = Response::builder().status(answer.status());
     for (name, value) in answer.headers() {
         if !["content-length", "transfer-encoding", "connection"].contains(&name.as_str()) {
@@ -210,19 +231,24 @@ async fn pass(State(way): State<Way>, request: Request) -> Response {
         .expect("an answer")
 }
 
-/// What comes, as it comes, until it is to fall silent.
+/// What comes, as it comes, until it is to end or to fall silent.
 fn streamed(answer: reqwest::Response, way: Way, target: String) -> Body {
+    let mut ends = way.streams.subscribe();
+    ends.mark_unchanged();
     Body::from_stream(stream::unfold(
-        (answer, way, target),
-        |(mut answer, way, target)| async move {
-            let chunk: Result<Option<Bytes>, reqwest::Error> = answer.chunk().await;
+        (answer, way, target, ends),
+        |(mut answer, way, target, mut ends)| async move {
+            let chunk: Result<Option<Bytes>, reqwest::Error> = tokio::select! {
+                chunk = answer.chunk() => chunk,
+                _ = ends.changed() => return None,
+            };
             if way.is_silent(&target) {
                 std::future::pending::<()>().await;
             }
             match chunk {
-                Ok(Some(bytes)) => Some((Ok(bytes), (answer, way, target))),
+                Ok(Some(bytes)) => Some((Ok(bytes), (answer, way, target, ends))),
                 Ok(None) => None,
-                Err(error) => Some((Err(error), (answer, way, target))),
+                Err(error) => Some((Err(error), (answer, way, target, ends))),
             }
         },
     ))

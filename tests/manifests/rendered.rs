@@ -17,6 +17,7 @@ pub(crate) const INSTALLS: &[&str] = &[
     "overlays/dev",
     "overlays/ha",
     "overlays/hardened",
+    "overlays/namespaced",
 ];
 
 const OPERATOR: &str = "vmoperator-controller-manager";
@@ -124,6 +125,7 @@ fn one_replica_by_default_and_two_with_a_budget_in_ha() {
         ("overlays/dev", 1, 0),
         ("overlays/ha", 2, 1),
         ("overlays/hardened", 2, 1),
+        ("overlays/namespaced", 1, 0),
     ] {
         let objects = rendered(folder);
         assert_eq!(operator(&objects)["spec"]["replicas"], replicas, "{folder}");
@@ -202,6 +204,26 @@ fn nothing_reaches_the_operator_unasked_and_hardened_limits_where_it_goes() {
     let objects = rendered("overlays/hardened");
     let text = serde_json::to_string(&objects).expect("JSON");
     assert!(text.contains("169.254.0.0/16"), "metadata services are out");
+}
+
+#[test]
+fn for_one_namespace_the_operator_is_bound_to_nothing_in_the_cluster() {
+    let objects = rendered("overlays/namespaced");
+    assert_eq!(
+        of_kind(&objects, "ClusterRoleBinding"),
+        Vec::<&Value>::new()
+    );
+    let words = arguments(&objects);
+    assert!(
+        words.contains(&"--namespaces=default".to_owned()),
+        "{words:?}"
+    );
+    let loopback = "--metrics-bind-address=127.0.0.1:8443".to_owned();
+    assert!(words.contains(&loopback), "{words:?}");
+    // An identity that two clusters shared would let each take the other's VMs for its own: nobody is given one.
+    let identity = &variables(&objects)["VMOPERATOR_CLUSTER_ID"]["valueFrom"]["configMapKeyRef"];
+    assert_eq!(identity["name"], "vmoperator-cluster");
+    assert_ne!(identity["optional"], true);
 }
 
 #[test]

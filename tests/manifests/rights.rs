@@ -100,6 +100,15 @@ fn the_operator_has_these_rights_and_no_others() {
 }
 
 #[test]
+fn for_one_namespace_the_operator_has_the_same_rights_less_what_is_of_the_cluster() {
+    let all = rights(&role("ClusterRole", "vmoperator-manager-role"));
+    let one = rights(&role("Role", "vmoperator-manager-role"));
+    let less: Vec<&String> = all.iter().filter(|right| !one.contains(right)).collect();
+    assert_eq!(less, ["get /namespaces[kube-system]"]);
+    assert!(one.iter().all(|right| all.contains(right)));
+}
+
+#[test]
 fn serving_metrics_securely_takes_these_rights_and_no_others() {
     check(
         "ClusterRole",
@@ -205,7 +214,7 @@ fn no_role_has_a_wildcard_or_a_way_to_more_rights() {
             }
         }
     }
-    assert_eq!(roles, 8, "name the rights of a new role above");
+    assert_eq!(roles, 9, "name the rights of a new role above");
 }
 
 #[test]
@@ -214,7 +223,7 @@ fn roles_are_bound_to_the_operator_alone() {
         .into_iter()
         .chain(of_kind("RoleBinding"))
         .collect();
-    assert_eq!(bindings.len(), 4);
+    assert_eq!(bindings.len(), 5);
     for Manifest { file, object } in bindings {
         let subjects = object["subjects"].as_array().expect("subjects");
         assert_eq!(subjects.len(), 1, "{}", file.display());

@@ -13,7 +13,13 @@ mod support;
 #[cfg(test)]
 mod answers;
 #[cfg(test)]
+mod cases;
+#[cfg(test)]
+mod deletion;
+#[cfg(test)]
 mod doctored;
+#[cfg(test)]
+mod orphans;
 #[cfg(test)]
 mod refusals;
 #[cfg(test)]

@@ -32,7 +32,8 @@ pub(crate) const OLD: [&str; 2] = ["old-0", "old-1"];
 pub(crate) const NEW: [&str; 3] = ["new-0", "new-1", "new-2"];
 
 impl Tenant {
-    fn new(options: Options) -> Self {
+    /// One whose ProviderConfig is usable.
+    pub(crate) fn new(options: Options) -> Self {
         let (house, _operator) = House::with_operator();
         let cloud = Cloud::start(options);
         let namespace = house.namespace();
@@ -240,7 +241,7 @@ impl Scene {
     pub(crate) fn ends_counting(self, most: usize) {
         let Tenant { house, cloud, .. } = &self.tenant;
         // What the last pass found is written in a moment.
-        let findings = || Evidence::gather(house, cloud).settled();
+        let findings = || Evidence::glance(house, cloud).settled();
         until_or(
             "all is as it must be",
             || findings().is_empty(),

@@ -28,8 +28,7 @@ fn the_number_of_series_is_the_same_at_10_vms_at_1000_and_after_deleting_them() 
             serde_json::json!({ "requestsPerSecond": 1000, "burst": 1000, "maxInFlight": 50 });
         serde_json::json!({ "endpoint": url, "timeoutSeconds": 30, "rateLimit": rate })
     });
-    let more = ["--concurrency=32", "--log-level=info"];
-    let operator = stage.start("metrics", &more[..1], None).ready();
+    let operator = stage.start("metrics", &["--concurrency=32"], None).ready();
     stage.until_leads("metrics");
     stage.create_many("few", 10);
     stage.all_ready(10);

@@ -144,7 +144,7 @@ fn a_log_level_is_changed_while_running_and_nonsense_is_refused() {
         let lines = operator.lines();
         lines
             .last()
-            .is_some_and(|line| line["message"] == "log level changed")
+            .is_some_and(|line| line["message"] == "log level is to change")
     });
     let quiet = operator.lines().len();
     stage.create("quiet");

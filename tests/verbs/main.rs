@@ -30,6 +30,8 @@ mod get;
 #[cfg(test)]
 mod manners;
 #[cfg(test)]
+mod operator;
+#[cfg(test)]
 mod restart;
 #[cfg(test)]
 mod scene;

@@ -141,6 +141,15 @@ impl Steps<'_> {
         })
     }
 
+    fn may_fetch(&self, image: &str) -> Result<(), Failure> {
+        if !self.lookup.offline {
+            return Ok(());
+        }
+        let cause = format!("--offline, and image {image} is not on this machine");
+        Err(Failure::new(Exit::Environment, "VMC-OFFLINE", cause)
+            .fix("fetch it while there is a network, or name another one"))
+    }
+
     /// The name that a given image gets in the cluster: it says the content, so that another content is another name.
     async fn named(
         &self,
@@ -150,6 +159,7 @@ impl Steps<'_> {
     ) -> Result<Image, Failure> {
         let (engine, _) = self.kind.tools()?;
         if engine.image(image).await.is_none() {
+            self.may_fetch(image)?;
             self.acting("images", &format!("fetch {image}"));
             heartbeat(&self.talk, "fetching an image", engine.pull(image))
                 .await
@@ -232,6 +242,11 @@ impl Steps<'_> {
         clean: bool,
     ) -> Result<Outcome, Failure> {
         let (engine, tool) = self.kind.tools()?;
+        match &wanted {
+            Some(image) if engine.image(image).await.is_none() => self.may_fetch(image)?,
+            Some(_present) => {}
+            None => self.may_fetch("of the nodes, which --node-image would name,")?,
+        }
         let cluster = record.cluster.clone();
         record.complete = false;
         record.proven = false;

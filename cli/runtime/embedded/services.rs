@@ -1,5 +1,6 @@
 //! What runs beside the control plane: the mock provider and the operator, both of them this very program.
 
+use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
@@ -8,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::child::{self, Program};
 use super::kept::Kept;
 use super::ports;
+use super::token::Credentials;
 use crate::env::state::{MockState, OperatorState};
 use crate::files;
 
@@ -121,6 +123,39 @@ pub(crate) fn start_operator(
     kubeconfig: &Path,
 ) -> Result<(Kept, OperatorState), Error> {
     let [metrics, health] = Pair::choose(&dir.join("operator").join("ports.json"))?.addresses();
+    let args = operator_args(kubeconfig, metrics, health);
+    let kept = Kept::start(Program::ourselves("operator", args), dir)?;
+    Ok((
+        kept,
+        OperatorState {
+            metrics: format!("http://{metrics}/metrics"),
+            health: format!("http://{health}"),
+        },
+    ))
+}
+
+/// Starts one of several operators with that name, at the environment's operator's addresses or at others.
+///
+/// # Errors
+/// A file or the process fails.
+pub(crate) fn start_replica(
+    dir: &Path,
+    name: &'static str,
+    in_place: bool,
+    options: &[OsString],
+) -> Result<Kept, Error> {
+    let [metrics, health] = if in_place {
+        Pair::choose(&dir.join("operator").join("ports.json"))?.addresses()
+    } else {
+        [SocketAddr::from((Ipv4Addr::LOCALHOST, 0)); 2]
+    };
+    let mut args = operator_args(&Credentials::of(dir).kubeconfig(), metrics, health);
+    args.push(format!("--pod-name={name}").into());
+    args.extend_from_slice(options);
+    Ok(Kept::start(Program::ourselves(name, args), dir)?)
+}
+
+fn operator_args(kubeconfig: &Path, metrics: SocketAddr, health: SocketAddr) -> Vec<OsString> {
     let mut args = vec!["operator".into(), "--kubeconfig".into(), kubeconfig.into()];
     let flags = [
         "--leader-elect-namespace=vmoperator-system".to_owned(),
@@ -131,12 +166,5 @@ pub(crate) fn start_operator(
         "--log-format=json".to_owned(),
     ];
     args.extend(flags.map(Into::into));
-    let kept = Kept::start(Program::ourselves("operator", args), dir)?;
-    Ok((
-        kept,
-        OperatorState {
-            metrics: format!("http://{metrics}/metrics"),
-            health: format!("http://{health}"),
-        },
-    ))
+    args
 }

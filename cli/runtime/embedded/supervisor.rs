@@ -223,7 +223,7 @@ impl Supervisor {
         }
     }
 
-    /// Starts what is wanted and does not run; a service that cannot stay up gets other ports.
+    /// Starts what is wanted and does not run, and ends an operator that is not wanted any more; a service that cannot stay up gets other ports.
     async fn converge(&mut self, plane: &Plane) {
         let down = |kept: &Option<Kept>| kept.as_ref().is_none_or(|kept| kept.child().is_none());
         if self.plan.mock && down(&self.mock) {
@@ -234,6 +234,11 @@ impl Supervisor {
                     chain(&error)
                 )),
             }
+        }
+        if !self.plan.operator
+            && let Some(mut unwanted) = self.operator.take()
+        {
+            unwanted.stop(STOP_GRACE).await;
         }
         if self.plan.operator && down(&self.operator) && self.renew_token(plane).await {
             match services::start_operator(&self.dir, &Credentials::of(&self.dir).kubeconfig()) {

@@ -272,3 +272,31 @@ fn an_object_is_ours_by_its_controller_and_its_name_alone() {
         assert_eq!(kind.child("web", name), expected, "{kind:?} {name}");
     }
 }
+
+#[test]
+fn where_secrets_are_not_watched_each_is_looked_at_and_what_was_seen_counts_until_the_next_look() {
+    let index = ChildIndex::default();
+    index.leave_secrets_unwatched();
+    index.listed(OwnedKind::Service);
+    index.listed(OwnedKind::EndpointSlice);
+    let secret = |now| {
+        let children = index.of(&uid(), now)?;
+        Some(children.get(ChildKind::Connection).is_some())
+    };
+    assert!(index.look_is_due(&uid(), NOW));
+    assert_eq!(secret(NOW), None, "absence is not known before a look");
+    index.looked(&uid(), None, NOW);
+    assert_eq!(secret(NOW), Some(false));
+    // No watch confirms our own write: it counts all the same.
+    index.answered(&uid(), ChildKind::Connection, present(7), NOW);
+    let later = NOW + Duration::from_mins(10);
+    assert!(!index.look_is_due(&uid(), NOW + Duration::from_mins(9)));
+    assert_eq!(secret(later), Some(true));
+    assert!(index.look_is_due(&uid(), later));
+    index.looked(&uid(), None, later);
+    assert_eq!(secret(later), Some(false), "it was removed by hand");
+    index.forget(&uid());
+    assert!(index.look_is_due(&uid(), later));
+    // Where they are watched nobody looks.
+    assert!(!listed().look_is_due(&uid(), NOW));
+}

@@ -32,6 +32,8 @@ struct Entry<P> {
     /// Whether the Secret carries our finalizer, or needs none.
     secret_protected: bool,
     checked: Option<Result<Checked<P>, ConfigProblem>>,
+    /// Its credentials were refused since: whoever refers to it waits for the next check, whatever it shows.
+    doubted: bool,
 }
 
 /// A ProviderConfig that was found usable.
@@ -91,6 +93,7 @@ impl<P: Provider> ConfigBook<P> {
                     stored: config,
                     secret_protected: false,
                     checked: None,
+                    doubted: false,
                 };
                 entries.insert(key, fresh);
             }
@@ -111,6 +114,13 @@ impl<P: Provider> ConfigBook<P> {
     #[must_use]
     pub fn has_listed(&self) -> bool {
         self.listed.load(Ordering::SeqCst)
+    }
+
+    /// Its credentials were refused in the middle of work.
+    pub fn doubted(&self, key: &ObjectKey) {
+        if let Some(entry) = self.lock().get_mut(key) {
+            entry.doubted = true;
+        }
     }
 
     /// Whether deletion of the ProviderConfig was asked for.
@@ -158,6 +168,16 @@ impl<P: Provider> ConfigBook<P> {
             .collect()
     }
 
+    /// Whether any ProviderConfig names this Secret.
+    #[must_use]
+    pub fn names_secret(&self, secret: &ObjectKey) -> bool {
+        self.lock().iter().any(|(key, entry)| {
+            let reference = entry.stored.spec.secret_ref.as_ref();
+            key.namespace == secret.namespace
+                && reference.is_some_and(|reference| reference.name == *secret.name)
+        })
+    }
+
     /// The inventory of a usable ProviderConfig, and the provider that it is to follow.
     #[must_use]
     pub fn followed(&self, key: &ObjectKey) -> Option<(Arc<Inventory>, Arc<P>)> {
@@ -196,7 +216,7 @@ impl<P: Provider> ConfigBook<P> {
             (Some(Ok(_)), Err(_)) | (Some(Err(_)), Ok(_)) | (None, Ok(_) | Err(_)) => false,
         };
         entry.checked = Some(result);
-        !same
+        std::mem::take(&mut entry.doubted) || !same
     }
 }
 
@@ -271,7 +291,8 @@ pub(super) fn confirmed_loss(config: &ProviderConfig) -> Option<u32> {
         .ok()
 }
 
-pub(super) fn key_of(
+/// Namespace and name of an object.
+pub(crate) fn key_of(
     meta: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta,
 ) -> ObjectKey {
     ObjectKey::new(

@@ -15,8 +15,8 @@ use crate::controller::configs::{
 };
 use crate::controller::kube::KubeCluster;
 use crate::domain::{ClusterId, Instance, InstanceId, InstancePhase, Moment, ObjectKey, Uid};
-use crate::lifecycle::ConfigProblem;
 use crate::lifecycle::fixtures::{config, instance, policy, secs};
+use crate::lifecycle::{ConfigProblem, Losses};
 use crate::provider::inventory::{Inventory, InventoryOptions};
 use crate::provider::time::Timers;
 use crate::runtime::clock::Clock;
@@ -103,6 +103,9 @@ impl Wakes for Known {
     }
     fn departed(&self, _: &ObjectKey) -> usize {
         0
+    }
+    fn losses(&self, _: &ObjectKey) -> Losses {
+        Losses::default()
     }
     fn without_object(&self, uids: HashSet<Uid>) -> Option<HashSet<Uid>> {
         let known = self.0.lock().unwrap();

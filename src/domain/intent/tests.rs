@@ -12,6 +12,7 @@ fn intent() -> Intent {
     };
     let key = ObjectKey::new("team-a", "web-1");
     Intent {
+        by: None,
         body: CreateBody::new(&spec, &key, &owner, Incarnation::FIRST),
         owner,
         incarnation: Incarnation::FIRST,

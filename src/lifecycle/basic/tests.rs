@@ -197,34 +197,52 @@ fn a_claim_ends_where_somebody_else_notes_an_attempt_but_not_with_an_edit_of_a_u
     );
     assert!(!memory.claim().is_clear(), "another process's attempt");
     let mut ours = wrote_first(&object);
-    ours.sending_write();
-    ours.claim_mut().telling(attempted);
-    ours.claim_mut().noting(true);
     ours.saw(&policy(), &newer(attempted), Arrival::Seen);
-    assert!(ours.claim().is_clear(), "our own, whose answer was lost");
-    let mut beaten = wrote_first(&object);
-    beaten.claim_mut().telling(attempted);
-    beaten.claim_mut().noting(true);
-    beaten.write_refused(None);
-    beaten.saw(&policy(), &newer(attempted), Arrival::Seen);
-    assert!(
-        !beaten.claim().is_clear(),
-        "somebody else's of the same words"
-    );
+    assert!(!ours.claim().is_clear(), "perhaps our own, perhaps not");
+    ours.claim_mut().noted(true);
+    assert!(ours.claim().is_clear(), "our own");
 }
 
 #[test]
 fn an_intent_whose_answer_was_lost_is_ours_all_the_same() {
-    let object = intended(1);
-    let mut memory = born(&bare());
-    memory.sending_intent(NOW);
-    memory.claim_mut().intending(nth(1));
-    memory.saw(&policy(), &object, Arrival::Seen);
-    let next = plan(&object, &memory, &basic(), Current::Unasked);
+    let mut policy = policy();
+    policy.process = Some("p-1".to_owned());
+    let by = |process: &str| {
+        with(intended(1), |o| {
+            if let IntentState::Valid(intent) = &mut o.intent {
+                intent.by = Some(process.to_owned());
+            }
+        })
+    };
+    let seeing = |object: &Object| {
+        let mut memory = born(&bare());
+        memory.sending_intent(NOW);
+        memory.saw(&policy, object, Arrival::Seen);
+        memory
+    };
+    let ours = seeing(&by("p-1"));
+    assert!(ours.claim().is_clear());
+    let next = plan(&by("p-1"), &ours, &basic(), Current::Unasked);
     assert_eq!(next.action, Action::NoteAttempt);
-    let mut stranger = born(&bare());
-    stranger.saw(&policy(), &object, Arrival::Seen);
-    assert!(!stranger.claim().is_clear());
+    for other in [by("p-2"), intended(1)] {
+        assert!(!seeing(&other).claim().is_clear(), "a predecessor's");
+    }
+    let mut posted = seeing(&by("p-1"));
+    posted.sending_create(NOW, KEY_LIFE);
+    posted.saw(
+        &policy,
+        &with(bare(), |o| o.version = "40".to_owned()),
+        Arrival::Seen,
+    );
+    posted.saw(
+        &policy,
+        &with(by("p-1"), |o| o.version = "41".to_owned()),
+        Arrival::Seen,
+    );
+    assert!(
+        !posted.claim().is_clear(),
+        "put back after its create was sent"
+    );
 }
 
 #[test]

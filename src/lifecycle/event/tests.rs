@@ -107,6 +107,31 @@ fn doubles_and_a_pause_are_told_though_the_vm_runs() {
 }
 
 #[test]
+fn what_waits_for_a_person_is_told_even_if_its_reason_alone_is_no_news() {
+    let doubt = || ready(Reason::CreateInDoubt);
+    let stalled = wanted(
+        ConditionType::Stalled,
+        ConditionStatus::True,
+        Reason::CreateInDoubt,
+        "look there",
+    );
+    let (waits, stands) = (status(None, &[doubt()]), status(None, &[doubt(), stalled]));
+    assert_eq!(told(&VirtualMachineStatus::default(), &waits), [""; 0]);
+    assert_eq!(told(&waits, &stands), ["CreateInDoubt"]);
+    let refused = |more: &[Wanted]| {
+        let all = [&[ready(Reason::InvalidImage)], more].concat();
+        status(None, &all)
+    };
+    let stalled = wanted(
+        ConditionType::Stalled,
+        ConditionStatus::True,
+        Reason::InvalidImage,
+        "correct it",
+    );
+    assert_eq!(told(&waits, &refused(&[stalled])), ["InvalidImage"], "once");
+}
+
+#[test]
 fn a_condition_of_an_unknown_word_tells_nothing() {
     let runs = status(Some("i-1"), &[ready(Reason::Running)]);
     let mut odd = status(Some("i-1"), &[ready(Reason::Stopped)]);

@@ -4,20 +4,24 @@ use crate::domain::Incarnation;
 use crate::lifecycle::object::{Object, Recorded, Tried};
 
 /// Whose turn it is to send a create that nobody could find out about afterwards.
+///
+/// A claim is the first intent of an incarnation, or an attempt that was noted after a refusal: a write that only one
+/// process can have made. Whose an intent is stands in it; whose an attempt is only the answer to the write tells, so
+/// one without an answer is nobody's.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Claim {
     /// Nobody has sent a create under the present intent that may have made something.
     clear: bool,
     /// The same, before the last create was sent.
     clear_before: bool,
-    /// The first intent of this incarnation was sent by us, and is not acknowledged.
-    intended: Option<Incarnation>,
-    /// What `status.operation` says once a write of ours that is not acknowledged has arrived.
-    awaited: Option<Tried>,
-    /// What it said last.
+    /// The highest incarnation that this process has sent a create of.
+    posted: Option<Incarnation>,
+    /// What `status.operation` said last.
     tried: Tried,
     /// What a create was answered with.
     made: Option<Recorded>,
+    /// A version that was seen bore a sign of an intent. What we sent and was refused is none.
+    marked: bool,
 }
 
 impl Claim {
@@ -33,47 +37,38 @@ impl Claim {
         self.made.as_ref()
     }
 
+    /// Whether any version that was seen bore a sign of an intent.
+    #[must_use]
+    pub fn is_marked(&self) -> bool {
+        self.marked
+    }
+
     /// Takes note of a version. Where somebody else noted an attempt, the claim is theirs.
     pub(super) fn saw(&mut self, object: &Object, own: bool) {
-        if !own && object.tried != self.tried && self.awaited != Some(object.tried) {
-            self.clear = false;
-        }
+        self.clear &= own || object.tried == self.tried;
         self.tried = object.tried;
+        self.marked |= object.shows_intent();
         let least = object.incarnation();
         self.made.take_if(|made| made.incarnation < least);
     }
 
-    /// The intent is of another incarnation now.
-    pub(super) fn other_incarnation(&mut self, incarnation: Option<Incarnation>) {
-        self.clear = incarnation.is_some() && incarnation == self.intended;
+    /// The intent is of another incarnation now; `ours`: this process wrote it, as the first of that incarnation.
+    pub(super) fn other_incarnation(&mut self, incarnation: Option<Incarnation>, ours: bool) {
+        self.clear = ours && incarnation > self.posted;
         self.clear_before = false;
-    }
-
-    /// We are about to write the first intent of this incarnation.
-    pub fn intending(&mut self, incarnation: Incarnation) {
-        self.intended = Some(incarnation);
     }
 
     pub(super) fn intent_acknowledged(&mut self, first: bool) {
         self.clear |= first;
-        self.intended = None;
     }
 
-    /// We are about to write a status that says this of creates.
-    pub fn telling(&mut self, tried: Tried) {
-        self.awaited = Some(tried);
-    }
-
-    /// We are about to note an attempt, after which the next create is ours. `clear`: as it is before.
-    pub fn noting(&mut self, clear: bool) {
+    /// Our note of an attempt is acknowledged: the next create is ours. `clear`: as it was before.
+    pub fn noted(&mut self, clear: bool) {
         self.clear = clear;
     }
 
-    pub(super) fn write_refused(&mut self) {
-        (self.intended, self.awaited) = (None, None);
-    }
-
-    pub(super) fn sending_create(&mut self) {
+    pub(super) fn sending_create(&mut self, incarnation: Option<Incarnation>) {
+        self.posted = self.posted.max(incarnation);
         self.clear_before = self.clear;
         self.clear = false;
     }

@@ -10,7 +10,7 @@ use crate::domain::Moment;
 pub struct Presence {
     /// When a create of this process was answered with it.
     made: Option<Moment>,
-    /// When it was last looked for, whatever came of it.
+    /// When the last look for it began that did not fail.
     looked: Option<Moment>,
     /// Since when looks show that it is not there.
     missing: Option<Moment>,
@@ -24,7 +24,7 @@ impl Presence {
         self.missing
     }
 
-    /// When it was last looked for.
+    /// When the last look for it began that did not fail: a failure shows nothing.
     #[must_use]
     pub fn looked(&self) -> Option<Moment> {
         self.looked
@@ -39,20 +39,15 @@ impl Presence {
         };
     }
 
-    /// It was looked for and is there, or something that cannot be told from it.
-    pub fn is_there(&mut self, now: Moment) {
-        (self.looked, self.missing) = (Some(now), None);
+    /// It was looked for and is there, or something that cannot be told from it. `began`: what was shown is no older.
+    pub fn is_there(&mut self, began: Moment) {
+        (self.looked, self.missing) = (Some(began), None);
     }
 
     /// It was looked for and is not there.
-    pub fn is_missing(&mut self, now: Moment) {
-        self.looked = Some(now);
-        self.missing.get_or_insert(now);
-    }
-
-    /// It was looked for in vain: the look failed.
-    pub fn is_unknown(&mut self, now: Moment) {
-        self.looked = Some(now);
+    pub fn is_missing(&mut self, (began, ended): (Moment, Moment)) {
+        self.looked = Some(began);
+        self.missing.get_or_insert(ended);
     }
 
     /// The next incarnation is begun: what was missing is given up.

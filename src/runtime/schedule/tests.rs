@@ -1,4 +1,5 @@
 mod backoff;
+mod cost;
 mod model;
 
 use super::{Counts, Job, Lane, Options, Outcome, Schedule, Tenant, Whereabouts};

@@ -36,6 +36,10 @@ where
             Event::Added
         };
         let new = self.pruned(arrival);
+        if !self.keeps(&new) {
+            self.let_go(&key, new);
+            return;
+        }
         let first_list = !self.writer.store().is_listed();
         let Some(old) = self.writer.insert(key.clone(), new.clone()) else {
             self.listener.on_event(added(new));
@@ -75,6 +79,24 @@ where
         if known.is_some() {
             self.listener.on_event(Event::Removed(last));
             self.listener.wake(&key, Wake::Changed);
+        } else if self.keeps(&last) {
+            // It concerned nobody when it was last told of; now somebody may wait for it.
+            self.listener.wake(&key, Wake::Changed);
+        }
+    }
+
+    fn keeps(&self, object: &Object<K>) -> bool {
+        match object {
+            Object::Sound(object) => self.listener.keeps(object),
+            Object::Broken(_) => true,
+        }
+    }
+
+    /// It does not concern anybody any more, or never did.
+    fn let_go(&mut self, key: &ObjectKey, last: Object<K>) {
+        if self.writer.remove(key).is_some() {
+            self.listener.on_event(Event::Removed(last));
+            self.listener.wake(key, Wake::Changed);
         }
     }
 

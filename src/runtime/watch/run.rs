@@ -203,8 +203,8 @@ where
             self.status.hear(self.clock.now());
             for arrival in page.items {
                 let key = key_of(arrival.meta());
-                self.writer.saw(key.clone());
-                self.apply(key, arrival, false);
+                self.apply(key.clone(), arrival, false);
+                self.writer.saw(key);
             }
             match page.metadata.continue_.filter(|token| !token.is_empty()) {
                 Some(token) => params.continue_token = Some(token),

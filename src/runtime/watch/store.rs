@@ -97,8 +97,17 @@ impl<K> Writer<K> {
         self.seen = HashSet::new();
     }
 
+    /// A list shows this one. What is not stored needs no note.
     pub(super) fn saw(&mut self, key: ObjectKey) {
-        self.seen.insert(key);
+        let objects = self
+            .store
+            .objects
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
+        if objects.contains_key(&key) {
+            drop(objects);
+            self.seen.insert(key);
+        }
     }
 
     /// Ends a list: what it did not hold is removed and returned.

@@ -8,7 +8,7 @@ use super::{
 use crate::domain::key::ObjectKey;
 use crate::domain::time::Moment;
 use crate::runtime::clock::{Clock, TokioClock, wait_until};
-use fake::{Answer, Line, Server, broken, object};
+use fake::{Answer, Line, Server, broken, labelled, object};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt;
 use std::sync::{Arc, Mutex};
@@ -45,6 +45,11 @@ fn told(object: &Object<ConfigMap>) -> String {
 impl Listener<ConfigMap> for Notes {
     fn prune(&self, object: &mut ConfigMap) {
         object.binary_data = None;
+    }
+
+    fn keeps(&self, object: &ConfigMap) -> bool {
+        let labels = object.metadata.labels.as_ref();
+        labels.is_none_or(|labels| labels.get("color").is_none_or(|color| color != "foreign"))
     }
 
     fn fingerprint(&self, object: &ConfigMap) -> u64 {
@@ -168,6 +173,36 @@ async fn the_first_list_wakes_every_object_in_the_slow_way_and_then_is_complete(
         requests[2].contains("allowWatchBookmarks=true"),
         "{requests:?}"
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_concerns_nobody_is_not_stored_until_it_does_and_no_longer() {
+    let stage = Stage::start(vec![
+        Answer::page(vec![labelled("a", 1, "foreign"), object("b", 2)], 2, None),
+        Answer::watch(vec![
+            Line::event("ADDED", labelled("c", 3, "foreign")),
+            Line::event("MODIFIED", object("a", 4)),
+            Line::event("MODIFIED", labelled("b", 5, "foreign")),
+            Line::event("DELETED", object("never-told", 6)),
+            Line::event("DELETED", labelled("c", 7, "foreign")),
+            Line::Hang,
+        ]),
+    ]);
+    let told = stage.after(SECOND).await;
+    assert_eq!(
+        told,
+        [
+            "added b@2",
+            "wake default/b Listed",
+            "listed",
+            "added a@4",
+            "wake default/a Changed",
+            "removed b@5",
+            "wake default/b Changed",
+            "wake default/never-told Changed",
+        ]
+    );
+    assert_eq!(stage.store.len(), 1);
 }
 
 #[tokio::test(start_paused = true)]

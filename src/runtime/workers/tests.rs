@@ -1,3 +1,5 @@
+mod storm;
+
 use super::{Drained, Ending, Observer, Options, Pass, Reconcile, Unobserved, Workers};
 use crate::domain::key::ObjectKey;
 use crate::runtime::clock::TokioClock;

@@ -177,6 +177,8 @@ async fn log_level(State(log): State<LogHandle>) -> String {
 
 async fn set_log_level(State(log): State<LogHandle>, level: String) -> Response {
     let (before, level) = (log.level(), level.trim());
+    // Told on both sides: one of them may be silent.
+    tracing::info!(before, level, "log level is to change");
     match log.set_level(level) {
         Ok(()) => {
             tracing::info!(before, level, "log level changed");

@@ -121,3 +121,26 @@ fn an_intent_alone_writes_no_status() {
     let report = case.pass(&none, &Outcome::Written);
     assert_eq!((report.status, report.requeue), (None, Requeue::Now));
 }
+
+#[test]
+fn what_a_lagging_list_still_shows_is_not_deleted_again_at_once() {
+    let mut case = Case::new(deleting(created(1)), Current::Present(running(1)));
+    let delete = || Action::Delete(running(1).id);
+    let first = requeued(&case, delete(), &Outcome::DeleteAccepted);
+    assert_eq!(first, Requeue::Now);
+    case.memory.delete_accepted(&running(1).id);
+    let again = requeued(&case, delete(), &Outcome::DeleteAccepted);
+    assert_eq!(again, Requeue::After(policy().transition_poll));
+    let lag = secs(90);
+    if let Ok(config) = &mut case.config {
+        config.capabilities.list_lag = lag;
+    }
+    let again = requeued(&case, delete(), &Outcome::DeleteAccepted);
+    assert_eq!(again, Requeue::After(lag));
+    // Another one that bears the same tags is deleted without a pause.
+    let other = Action::Delete(crate::domain::InstanceId::new("vm-other"));
+    assert_eq!(
+        requeued(&case, other, &Outcome::DeleteAccepted),
+        Requeue::Now
+    );
+}

@@ -4,6 +4,7 @@ mod breaker;
 mod feed;
 mod fence;
 mod rate;
+mod refused;
 
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -26,6 +26,9 @@ pub(super) enum Fault {
     SlowAnswers,
 }
 
+/// What is wrong on the way of one candidate.
+pub(super) type Link = Arc<Mutex<Option<Fault>>>;
+
 #[derive(Clone, Default)]
 pub(super) struct LeaseServer(Arc<Mutex<State>>);
 
@@ -39,10 +42,15 @@ struct State {
 
 impl LeaseServer {
     pub(super) fn api(&self) -> Api<Lease> {
+        self.api_behind(Link::default())
+    }
+
+    /// For one of several candidates: what is wrong with its link is wrong for it alone.
+    pub(super) fn api_behind(&self, link: Link) -> Api<Lease> {
         let state = Arc::clone(&self.0);
         let service = service_fn(move |request| {
-            let state = Arc::clone(&state);
-            async move { Ok::<_, Infallible>(handle(state, request).await) }
+            let (state, link) = (Arc::clone(&state), link.clone());
+            async move { Ok::<_, Infallible>(handle(state, link, request).await) }
         });
         Api::namespaced(Client::new(service, "default"), "default")
     }
@@ -111,18 +119,19 @@ fn error(code: u16, reason: &str) -> (u16, Value) {
     (code, status)
 }
 
-async fn handle(state: Arc<Mutex<State>>, request: Request) -> Response {
+async fn handle(state: Arc<Mutex<State>>, link: Link, request: Request) -> Response {
     let method = request.method().to_string();
     let body = request.into_body().collect_bytes().await.unwrap();
     let (fault, answer) = {
         let mut state = state.lock().unwrap();
         state.requests.push(method.clone());
-        let answer = match state.fault {
+        let fault = link.lock().unwrap().or(state.fault);
+        let answer = match fault {
             Some(Fault::Refuse(code)) => error(code, "Refused"),
             Some(Fault::Silence) => error(0, "never sent"),
             Some(Fault::LoseAnswers | Fault::SlowAnswers) | None => state.answer(&method, &body),
         };
-        (state.fault, answer)
+        (fault, answer)
     };
     if matches!(fault, Some(Fault::Silence | Fault::LoseAnswers)) {
         std::future::pending::<()>().await;

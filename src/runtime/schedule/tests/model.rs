@@ -4,7 +4,7 @@ mod naive;
 
 use super::{FAILED, Key, schedule};
 use crate::domain::time::Moment;
-use crate::runtime::schedule::{Lane, Outcome, Schedule, Whereabouts};
+use crate::runtime::schedule::{Lane, Options, Outcome, Schedule, Whereabouts};
 use naive::Model;
 use proptest::prelude::*;
 use std::time::Duration;
@@ -70,6 +70,63 @@ fn view(schedule: &Schedule<Key>, now: Moment) -> Vec<(Key, Lane, u32, &'static 
     view
 }
 
+/// With T tenants in its lane, the p-th key of a tenant is taken within so many turns.
+fn bound(own: u32, others: usize) -> usize {
+    // Whatever others add has tenants of `others`, so T is their number and ours; p is own + 1.
+    8 * (own as usize + 1) * (others + 1)
+}
+
+/// In how many turns the last of our keys is taken, if within `most`, while others add keys and run again at once.
+fn turns_of_the_last(
+    options: Options,
+    own: u32,
+    others: &[u32],
+    (lane, seed): (Lane, u64),
+    most: usize,
+) -> Option<usize> {
+    const NAMES: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
+    let mut schedule = Schedule::new(options, fastrand::Rng::with_seed(1));
+    let mut random = fastrand::Rng::with_seed(seed);
+    let now = Moment::from_secs(1);
+    for (tenant, count) in others.iter().enumerate() {
+        for n in 0..*count {
+            schedule.add(Key(NAMES[tenant], n), Lane::High, now);
+            schedule.add(Key(NAMES[tenant], 1000 + n), Lane::Low, now);
+        }
+    }
+    for n in 0..own {
+        schedule.add(Key("mine", n), lane, now);
+    }
+    schedule.add(Key("mine", 999), lane, now);
+    for turn in 1..=most {
+        let job = schedule.take(now).unwrap();
+        if job.key == Key("mine", 999) {
+            return Some(turn);
+        }
+        // Those who ran want to run again at once, and new keys come in both lanes.
+        schedule.done(&job.key, Outcome::After(Duration::ZERO), now);
+        let tenant = NAMES[random.usize(..others.len())];
+        schedule.add(Key(tenant, random.u32(2000..)), Lane::High, now);
+        schedule.add(Key(tenant, random.u32(2000..)), Lane::Low, now);
+    }
+    None
+}
+
+/// Planted: the low lane never gets a turn while the high one has keys. The property beside it would see that.
+#[test]
+fn a_low_lane_that_starves_is_found() {
+    let starved = Options {
+        jitter: 0.0,
+        low_every: u32::MAX,
+        ..Options::default()
+    };
+    let (others, lane) = ([3, 3], (Lane::Low, 1));
+    let most = bound(0, others.len());
+    assert_eq!(turns_of_the_last(starved, 0, &others, lane, most), None);
+    let fair = Options::default();
+    assert!(turns_of_the_last(fair, 0, &others, lane, most).is_some());
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -110,43 +167,16 @@ proptest! {
     fn no_key_starves(
         own in 0..5u32, others in prop::collection::vec(0..40u32, 1..6), lane in lane(), seed in any::<u64>(),
     ) {
-        const NAMES: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
-        let mut schedule = schedule();
-        let mut random = fastrand::Rng::with_seed(seed);
-        let now = Moment::from_secs(1);
-        for (tenant, count) in others.iter().enumerate() {
-            for n in 0..*count {
-                schedule.add(Key(NAMES[tenant], n), Lane::High, now);
-                schedule.add(Key(NAMES[tenant], 1000 + n), Lane::Low, now);
-            }
-        }
-        for n in 0..own {
-            schedule.add(Key("mine", n), lane, now);
-        }
-        schedule.add(Key("mine", 999), lane, now);
-        // Whatever others add has tenants of `others`, so T is their number and ours; p is own + 1.
-        let bound = 8 * (own as usize + 1) * (others.len() + 1);
-        let mut turns = 0;
-        loop {
-            let job = schedule.take(now).unwrap();
-            turns += 1;
-            prop_assert!(turns <= bound, "not within {bound} turns");
-            if job.key == Key("mine", 999) {
-                break;
-            }
-            // Those who ran want to run again at once, and new keys come in both lanes.
-            schedule.done(&job.key, Outcome::After(Duration::ZERO), now);
-            let tenant = NAMES[random.usize(..others.len())];
-            schedule.add(Key(tenant, random.u32(2000..)), Lane::High, now);
-            schedule.add(Key(tenant, random.u32(2000..)), Lane::Low, now);
-        }
+        let bound = bound(own, others.len());
+        let turns = turns_of_the_last(Options { jitter: 0.0, ..Options::default() }, own, &others, (lane, seed), bound);
+        prop_assert!(turns.is_some(), "not within {bound} turns");
     }
 
     #[test]
     fn the_same_seed_gives_the_same_order(ops in prop::collection::vec(op(), 1..80), seed in any::<u64>()) {
         let run = || {
             let random = fastrand::Rng::with_seed(seed);
-            let mut schedule = Schedule::new(crate::runtime::schedule::Options::default(), random);
+            let mut schedule = Schedule::new(Options::default(), random);
             let (mut now, mut taken) = (Moment::START, Vec::new());
             for op in &ops {
                 match *op {

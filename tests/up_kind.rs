@@ -1,0 +1,205 @@
+//! `vmctl up` and `down` on kind as far as they go without a cluster: engine and kind are scripts that note how they are
+//! called. With a real cluster: `scripts/e2e.sh kind`.
+#![cfg(test)]
+
+mod sandbox;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+use sandbox::{Answer, Sandbox};
+use serde_json::Value;
+
+/// A machine with programs of ours on the PATH and nothing else.
+struct Machine {
+    sandbox: Sandbox,
+    dir: tempfile::TempDir,
+}
+
+impl Machine {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        for folder in ["bin", "empty"] {
+            fs::create_dir(dir.path().join(folder)).unwrap();
+        }
+        Self {
+            sandbox: Sandbox::new(),
+            dir,
+        }
+    }
+
+    /// An engine without containers, and a kind of this version that fails to make clusters.
+    fn equipped(version: &str) -> Self {
+        let machine = Self::new();
+        let nodes = machine.path("nodes").display().to_string();
+        fs::write(&nodes, "").unwrap();
+        machine.program(
+            "docker",
+            &format!(
+                "case \"$1\" in version) echo 99.0 ;; ps) cat {nodes} ;; rm) : >{nodes} ;; esac"
+            ),
+        );
+        machine.program(
+            "kind",
+            &format!(
+                "case \"$1\" in version) echo {version} ;; create) printf 'torso\\trunning\\n' >{nodes}; \
+                 echo 'the node image cannot be had' >&2; exit 1 ;; esac"
+            ),
+        );
+        machine
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    fn program(&self, name: &str, body: &str) {
+        let calls = self.path("calls").display().to_string();
+        let file = self.path("bin").join(name);
+        let text = format!("#!/bin/sh\nPATH=/usr/bin:/bin\necho \"{name} $*\" >>{calls}\n{body}\n");
+        fs::write(&file, text).unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    fn vmctl(&self, args: &[&str]) -> Answer {
+        let mut command = self.sandbox.command(args);
+        command
+            .env("PATH", self.path("bin"))
+            .env_remove("VMCTL_RUNTIME")
+            .env_remove("VMCTL_NODE_IMAGE")
+            // Where the embedded runtime is chosen it ends at once: it finds no programs.
+            .env("KUBEBUILDER_ASSETS", self.path("empty"))
+            .env("XDG_CACHE_HOME", self.path("empty"));
+        command.output().unwrap().into()
+    }
+
+    /// The calls since the last look that change something.
+    fn acts(&self) -> Vec<String> {
+        let calls = self.path("calls");
+        let text = fs::read_to_string(&calls).unwrap_or_default();
+        let _ = fs::remove_file(&calls);
+        let looks = ["version", "ps", "image", "exec"];
+        text.lines()
+            .filter(|line| !looks.contains(&line.split(' ').nth(1).unwrap_or_default()))
+            .map(str::to_owned)
+            .collect()
+    }
+
+    fn record(&self) -> Value {
+        let file = self.sandbox.environment("dev").join("kind.json");
+        serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap()
+    }
+}
+
+#[track_caller]
+fn fails(answer: &Answer, code: i32, words: &[&str]) {
+    assert_eq!(answer.code, Some(code), "{}", answer.stderr);
+    for word in words {
+        assert!(answer.stderr.contains(word), "{word}: {}", answer.stderr);
+    }
+}
+
+#[test]
+fn everything_that_is_missing_is_said_at_once() {
+    let bare = Machine::new();
+    let answer = bare.vmctl(&["up", "--runtime", "kind"]);
+    fails(
+        &answer,
+        6,
+        &[
+            "docker: not on the PATH",
+            "podman: not on the PATH",
+            "--runtime embedded",
+        ],
+    );
+    let old = Machine::equipped("0.29.0");
+    let answer = old.vmctl(&["up", "--runtime=kind"]);
+    fails(&answer, 6, &["0.29.0", "0.30 or newer"]);
+    assert_eq!(old.acts(), Vec::<String>::new());
+}
+
+#[test]
+fn the_runtime_is_chosen_by_what_the_machine_can() {
+    let bare = Machine::new();
+    fails(&bare.vmctl(&["up", "--offline"]), 6, &["download: skipped"]);
+    let equipped = Machine::equipped("0.33.0");
+    fails(
+        &equipped.vmctl(&["up"]),
+        6,
+        &["the node image cannot be had"],
+    );
+    // From here on it is an environment of kind, whatever is said.
+    let other = equipped.vmctl(&["up", "--runtime", "embedded"]);
+    fails(&other, 5, &["is of runtime kind", "vmctl down --env dev"]);
+}
+
+#[test]
+fn what_does_not_go_together_is_refused_before_anything_is_made() {
+    let machine = Machine::equipped("0.33.0");
+    let audit = machine.vmctl(&["up", "--runtime=kind", "--audit-log"]);
+    fails(&audit, 2, &["runtime embedded alone"]);
+    let offline = machine.vmctl(&["up", "--runtime=kind", "--offline"]);
+    fails(&offline, 6, &["--offline", "--node-image"]);
+    assert_eq!(machine.acts(), Vec::<String>::new());
+}
+
+#[test]
+fn what_a_failed_run_left_of_a_cluster_is_removed_before_the_next_one() {
+    let machine = Machine::equipped("0.33.0");
+    let up = ["up", "--runtime=kind", "--node-image=node:1"];
+    fails(&machine.vmctl(&up), 6, &["kind create", "--node-image"]);
+    let cluster = machine.record()["cluster"].as_str().unwrap().to_owned();
+    assert!(cluster.starts_with("vmctl-dev-"), "{cluster}");
+    assert_eq!(machine.record()["complete"], false);
+    let create = |line: &String| {
+        line.starts_with(&format!(
+            "kind create cluster --name {cluster} --kubeconfig "
+        )) && line.ends_with("--image node:1")
+    };
+    let acts = machine.acts();
+    assert!(acts.len() == 1 && create(&acts[0]), "{acts:?}");
+
+    fails(&machine.vmctl(&up), 6, &["kind create"]);
+    let acts = machine.acts();
+    assert_eq!(acts.len(), 2, "{acts:?}");
+    assert_eq!(acts[0], "docker rm --force --volumes torso");
+    assert!(create(&acts[1]), "{acts:?}");
+
+    let down = machine.vmctl(&["down", "--verify"]);
+    assert_eq!(down.code, Some(0), "{}", down.stderr);
+    assert_eq!(machine.acts(), ["docker rm --force --volumes torso"]);
+    assert!(!machine.sandbox.environment("dev").exists());
+}
+
+#[test]
+fn a_cluster_without_its_record_is_found_and_one_without_an_engine_is_not_forgotten() {
+    let machine = Machine::equipped("0.33.0");
+    fails(&machine.vmctl(&["up", "--runtime=kind"]), 6, &[]);
+    machine.acts();
+    let docker = machine.path("bin").join("docker");
+    let away = machine.path("docker-away");
+    fs::rename(&docker, &away).unwrap();
+    let answer = machine.vmctl(&["down"]);
+    fails(
+        &answer,
+        6,
+        &["no container engine answers", "start the engine"],
+    );
+    assert!(machine.sandbox.environment("dev").exists());
+
+    fs::rename(&away, &docker).unwrap();
+    fs::remove_dir_all(machine.sandbox.environment("dev")).unwrap();
+    let answer = machine.vmctl(&["down", "--verify"]);
+    assert_eq!(answer.code, Some(0), "{}", answer.stderr);
+    assert_eq!(machine.acts(), ["docker rm --force --volumes torso"]);
+}
+
+#[test]
+fn install_and_uninstall_want_a_cluster_named() {
+    let machine = Machine::new();
+    for verb in ["install", "uninstall"] {
+        let answer = machine.vmctl(&[verb]);
+        fails(&answer, 2, &["clusters made by hand", "--context NAME"]);
+    }
+}
