@@ -1,4 +1,4 @@
-//! The page of public cases names tests that exist.
+//! The page of public cases and the fault matrix name tests that exist.
 
 use std::fs;
 use std::path::Path;
@@ -40,6 +40,26 @@ fn every_test_that_the_page_of_cases_names_exists() {
         assert!(page.contains(&format!("\n| {row} |")), "no row {row}");
     }
     assert!(named(&page).len() > 40, "{}", named(&page).len());
+}
+
+#[test]
+fn every_row_of_the_fault_matrix_is_there_and_names_tests_that_exist() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let page = fs::read_to_string(root.join("docs/fault-matrix.md")).unwrap();
+    assert_eq!(missing(root, &page), Vec::<String>::new());
+    for (group, rows) in [("A", 16), ("B", 18), ("C", 22), ("D", 10), ("E", 14)] {
+        for row in (1..=rows).map(|number| format!("{group}{number}")) {
+            let line = page
+                .lines()
+                .find(|line| line.starts_with(&format!("| {row} |")));
+            let line = line.unwrap_or_else(|| panic!("no row {row}"));
+            assert!(
+                !named(line).is_empty() || line.contains("**none**"),
+                "{row} neither names a test nor says that there is none"
+            );
+        }
+    }
+    assert!(named(&page).len() > 100, "{}", named(&page).len());
 }
 
 #[test]
