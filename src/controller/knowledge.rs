@@ -2,6 +2,7 @@
 //! memory of each uid. One lock, held for moments, never across a wait.
 
 mod entry;
+mod losses;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,7 +11,7 @@ use entry::{Entry, is_older};
 
 use super::view::View;
 use crate::domain::{ErrorKind, Instance, InstanceId, Moment, ObjectKey, Uid};
-use crate::lifecycle::{Arrival, Departed, IntentState, Losses, Memory, Policy};
+use crate::lifecycle::{Arrival, Departed, Memory, Policy};
 
 /// Everything known, by key and by departed uid.
 #[derive(Debug, Default)]
@@ -277,47 +278,6 @@ impl Knowledge {
             .map(|(uid, _)| uid.clone())
             .collect();
         (keys, uids)
-    }
-
-    /// How many VMs of a ProviderConfig there are with a known instance, how many of those are missing, and which were
-    /// not looked at since then. What is going, paused or another operator's does not count: nobody looks at it.
-    #[must_use]
-    pub fn losses(
-        &self,
-        namespace: &str,
-        config: &str,
-        since: Moment,
-    ) -> (Losses, Vec<(Uid, InstanceId)>) {
-        let (mut losses, mut unlooked) = (Losses::default(), Vec::new());
-        for entry in self.lock().objects.values() {
-            let object = &entry.newest().object;
-            let uses = *object.key.namespace == *namespace && object.provider_ref == config;
-            let held = matches!(object.intent, IntentState::OtherCluster(_));
-            let Some(recorded) = object.known().filter(|_| uses) else {
-                continue;
-            };
-            if object.deleting || object.paused || held {
-                continue;
-            }
-            losses.users += 1;
-            let presence = entry.memory.presence();
-            if presence.missing().is_some() {
-                losses.missing += 1;
-            } else if presence.looked().is_none_or(|looked| looked <= since) {
-                losses.unlooked += 1;
-                unlooked.push((object.uid.clone(), recorded.id.clone()));
-            }
-        }
-        (losses, unlooked)
-    }
-
-    /// The ProviderConfig that an object refers to.
-    #[must_use]
-    pub fn config_of(&self, key: &ObjectKey) -> Option<ObjectKey> {
-        let inner = self.lock();
-        let object = &inner.objects.get(key)?.newest().object;
-        let namespace = Arc::clone(&object.key.namespace);
-        Some(ObjectKey::new(namespace, object.provider_ref.as_str()))
     }
 
     /// A ProviderConfig changed: what was refused under it for good may be tried once more.

@@ -12,6 +12,7 @@ mod losses;
 mod observe;
 mod patch;
 mod record;
+mod told;
 pub mod view;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

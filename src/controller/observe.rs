@@ -9,9 +9,8 @@ use super::knowledge::Known;
 use super::view::View;
 use super::{Clouds, Cluster, ClusterError, Guard, Reconciler};
 use crate::domain::{Incarnation, InstanceId, Moment, ObjectKey, ProviderError, Uid};
-use crate::lifecycle::due::{gap, long_gap, may_be_told};
+use crate::lifecycle::due::{gap, long_gap};
 use crate::lifecycle::policy::Planted;
-use crate::lifecycle::report;
 use crate::lifecycle::{
     Answers, ChildKind, Children, Config, ConfigProblem, Current, Departed, Due, Find, Judged,
     Memory, Observed, Recorded, Sighting, basic, due,
@@ -21,7 +20,7 @@ use crate::runtime::clock::Clock;
 
 /// How many polls apart the full looks of a steady VM are: they find doubles and higher incarnations, which
 /// should never be there.
-const FULL_LOOK_EVERY: u32 = 10;
+pub(super) const FULL_LOOK_EVERY: u32 = 10;
 
 /// Everything that a pass over an object works with.
 pub(super) struct Sight<P> {
@@ -190,59 +189,6 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
         match self.clouds.resolve(namespace, name) {
             Ok((config, cloud)) => (Ok(config), Some(cloud)),
             Err(problem) => (Err(problem), None),
-        }
-    }
-
-    /// Takes from the inventory what a GET of the recorded id would show, and its round for the full look; false
-    /// where a look is needed. `seen`: what it shows may not be older than what a call of ours showed before. Where none
-    /// did, as after a start, it counts for an object at rest that shows the very same.
-    fn told(&self, sight: &mut Sight<B::Cloud>, seen: Option<&(InstanceId, u64)>) -> bool {
-        let object = &sight.view.object;
-        let (Some(recorded), Ok(config)) = (object.known(), &mut sight.config) else {
-            return false;
-        };
-        let another = seen.is_some_and(|(id, _)| *id != recorded.id);
-        let inventory = self
-            .clouds
-            .inventory(&object.key.namespace, &object.provider_ref);
-        let Some(inventory) = inventory.filter(|_| !another && may_be_told(object, &sight.memory))
-        else {
-            return false;
-        };
-        let status = &sight.view.status;
-        let at_rest = seen.is_none() && report::is_at_rest(object, status);
-        if at_rest && inventory.is_awaited() {
-            config.awaited = true;
-            return true;
-        }
-        let owner = object.owner(&self.policy.cluster);
-        let fact = inventory
-            .fact(&owner, &recorded.id, sight.now)
-            .filter(|fact| match seen {
-                Some((_, revision)) => fact.revision >= *revision,
-                None => at_rest && report::shows(status, &fact.instance),
-            });
-        let Some(fact) = fact else {
-            return false;
-        };
-        let answers = Answers {
-            got: Some(Ok(fact.instance.as_ref().clone())),
-            found: None,
-        };
-        match answers.judge(object, &owner, least(object)) {
-            Judged::Seen(sighting) if sighting.present().is_some() => {
-                config.watched = fact.watched;
-                let full_look = sight.now + config.poll * FULL_LOOK_EVERY;
-                let (key, uid) = (&object.key, &object.uid);
-                self.knowledge.full_look_made(key, full_look);
-                self.knowledge
-                    .remember(key, uid, |memory| note(memory, &sighting, sight.now));
-                sight.sighting = sighting;
-                self.note_presence(sight, (fact.as_of, sight.now));
-                true
-            }
-            // Nothing but the presence of our own is taken from an inventory.
-            Judged::Seen(_) | Judged::Nothing(_) => false,
         }
     }
 
@@ -415,7 +361,7 @@ fn got_ours(answers: &Answers, owner: &crate::domain::Owner) -> bool {
 }
 
 /// While it lives, only the intent's incarnation and higher ones count; a deletion takes all.
-fn least(object: &crate::lifecycle::Object) -> Incarnation {
+pub(super) fn least(object: &crate::lifecycle::Object) -> Incarnation {
     if object.deleting {
         Incarnation::FIRST
     } else {
@@ -424,7 +370,7 @@ fn least(object: &crate::lifecycle::Object) -> Incarnation {
 }
 
 /// What a look that showed something, or failed, leaves in memory.
-fn note(memory: &mut Memory, sighting: &Sighting, now: Moment) {
+pub(super) fn note(memory: &mut Memory, sighting: &Sighting, now: Moment) {
     match &sighting.current {
         Current::Unknown(error) => failed(memory, error, now),
         Current::Present(_) | Current::Unproven(_) => {

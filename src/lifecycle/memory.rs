@@ -3,6 +3,7 @@
 //! Everything here is lost in a crash, and every rule holds without it; it saves waiting and writes. Kept per
 //! uid, never per name: an object made again under the same name starts with an empty memory.
 
+mod answers;
 mod claim;
 mod failures;
 mod presence;
@@ -279,68 +280,6 @@ impl Memory {
         self.blind_until.get_or_insert(now + key_lifetime / 2);
     }
 
-    /// The answer to a create that was meant to make the instance.
-    pub fn create_answered(&mut self, answer: Result<(), ErrorKind>, generation: i64) {
-        match answer {
-            Ok(()) => self.in_doubt = false,
-            Err(ErrorKind::KeyReused | ErrorKind::KeyInUse | ErrorKind::KeyOfDeleted) => {
-                self.in_doubt = false;
-                self.raise = true;
-            }
-            Err(ErrorKind::Invalid) => {
-                self.in_doubt = false;
-                self.refused = Some(generation);
-            }
-            // The rest proves nothing or may be repeated: the right to repeat stays until the key's half life.
-            Err(
-                ErrorKind::Unauthorized
-                | ErrorKind::Forbidden
-                | ErrorKind::QuotaExceeded
-                | ErrorKind::RateLimited
-                | ErrorKind::Conflict
-                | ErrorKind::Expired
-                | ErrorKind::Unavailable
-                | ErrorKind::TimedOut
-                | ErrorKind::Malformed
-                | ErrorKind::NotFound
-                | ErrorKind::EndpointNotAllowed
-                | ErrorKind::NotLeading
-                | ErrorKind::HeldBack
-                | ErrorKind::TooLate,
-            ) => {}
-        }
-    }
-
-    /// The answer to a create that was meant to settle a doubt in deletion.
-    pub fn settle_answered(&mut self, answer: Result<(), ErrorKind>, sent: Moment, life: Duration) {
-        let settled = match answer {
-            Ok(()) => true,
-            Err(kind) => {
-                let key_used_up = matches!(kind, ErrorKind::KeyOfDeleted | ErrorKind::KeyReused);
-                self.settled_by_refusal |= settles(kind) && !key_used_up;
-                settles(kind)
-            }
-        };
-        if settled {
-            self.in_doubt = false;
-            self.settled_until = Some(sent + life / 2);
-        }
-    }
-
-    /// The provider accepted a deletion.
-    pub fn delete_accepted(&mut self, id: &InstanceId) {
-        self.succeeded();
-        if !self.has_deleted(id) {
-            self.deleted.push(id.clone());
-        }
-    }
-
-    /// Whether the provider has accepted the deletion of this instance before.
-    #[must_use]
-    pub fn has_deleted(&self, id: &InstanceId) -> bool {
-        self.deleted.contains(id)
-    }
-
     /// Our removal of the finalizer was acknowledged.
     pub fn finalizer_removed(&mut self) {
         self.released = true;
@@ -425,31 +364,6 @@ impl Memory {
     #[must_use]
     pub fn intended_at(&self) -> Option<Moment> {
         self.intended_at
-    }
-}
-
-/// Whether a failure of the create that settles a doubt in deletion settles it all the same: it shows that the
-/// request before it arrived, or that this one was refused.
-pub(super) fn settles(kind: ErrorKind) -> bool {
-    match kind {
-        ErrorKind::KeyOfDeleted
-        | ErrorKind::KeyReused
-        | ErrorKind::KeyInUse
-        | ErrorKind::Invalid
-        | ErrorKind::QuotaExceeded
-        | ErrorKind::Forbidden => true,
-        ErrorKind::Unauthorized
-        | ErrorKind::RateLimited
-        | ErrorKind::Conflict
-        | ErrorKind::Expired
-        | ErrorKind::Unavailable
-        | ErrorKind::TimedOut
-        | ErrorKind::Malformed
-        | ErrorKind::NotFound
-        | ErrorKind::EndpointNotAllowed
-        | ErrorKind::NotLeading
-        | ErrorKind::HeldBack
-        | ErrorKind::TooLate => false,
     }
 }
 

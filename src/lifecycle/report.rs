@@ -1,22 +1,20 @@
 //! What to tell: the status that the object should show, the event of a transition, and when to come back.
 
+mod operation;
 mod picture;
 mod verdict;
 mod words;
 
 use std::time::Duration;
 
-use jiff::Timestamp;
-
 use super::object::Object;
-use super::observed::{Config, Observed};
+use super::observed::Observed;
 use super::plan::{Action, Plan};
 use super::policy::{Planted, Policy};
-use crate::api::virtual_machine::{
-    Address, AddressType, InstanceStatus, OperationStatus, OperationType, VirtualMachineStatus,
-};
+use crate::api::virtual_machine::{Address, AddressType, InstanceStatus, VirtualMachineStatus};
 use crate::api::{Phase, condition};
 use crate::domain::{self, ErrorKind, Instance, Moment, Operation, ProviderError, Reason};
+use operation::operation;
 use picture::Picture;
 
 /// What came of the effect.
@@ -225,72 +223,6 @@ fn address(address: &domain::Address) -> Option<Address> {
         kind,
         address: address.address.clone(),
     })
-}
-
-/// The provider operation in doubt or in back-off.
-fn operation(
-    seen: &Observed<'_>,
-    old: Option<&OperationStatus>,
-    plan: &Plan,
-    outcome: &Outcome,
-    instance: Option<&Instance>,
-) -> Option<OperationStatus> {
-    let creating = !seen.object.deleting;
-    let same = |kind| old.filter(|o| o.kind == kind).cloned();
-    let begun = |kind, at: Timestamp| OperationStatus {
-        kind,
-        started_at: at,
-        attempts: 1,
-        next_attempt_at: None,
-        last_error_reason: None,
-    };
-    match (&plan.action, outcome) {
-        (Action::NoteAttempt, _) => {
-            let mut next = same(OperationType::Create).unwrap_or_else(|| OperationStatus {
-                attempts: 0,
-                ..begun(OperationType::Create, seen.wall)
-            });
-            next.attempts = next.attempts.saturating_add(1);
-            if !keyed(seen) {
-                // What is sent now may make something: a refusal of before says nothing of it.
-                next.last_error_reason = None;
-            }
-            Some(next)
-        }
-        (Action::Create | Action::Settle, Outcome::Failed(error)) => {
-            let mut next = same(OperationType::Create)
-                .unwrap_or_else(|| begun(OperationType::Create, seen.wall));
-            let reason = if error.never_left() {
-                Reason::CreateNotSent
-            } else {
-                super::decide::reason_of(error)
-            };
-            next.last_error_reason = Some(reason.to_string());
-            Some(next)
-        }
-        (Action::Delete(_), Outcome::Failed(error)) => {
-            let mut next = same(OperationType::Delete)
-                .unwrap_or_else(|| begun(OperationType::Delete, seen.wall));
-            next.last_error_reason = Some(super::decide::reason_of(error).to_string());
-            Some(next)
-        }
-        (Action::Create | Action::Settle | Action::Delete(_), _) => None,
-        (Action::Hold(_), _) if creating && instance.is_some() => None,
-        (
-            Action::Hold(_)
-            | Action::Intend { .. }
-            | Action::RemoveFinalizer { .. }
-            | Action::ApplyChild(_)
-            | Action::DeleteChild(..)
-            | Action::Forget,
-            _,
-        ) => old.cloned(),
-    }
-}
-
-/// Whether a create may be repeated without harm. Where there is no config, nothing is sent.
-fn keyed(seen: &Observed<'_>) -> bool {
-    seen.config.as_ref().is_ok_and(Config::safe_create)
 }
 
 /// When to look again.

@@ -12,6 +12,7 @@ mod api_server;
 mod arrival;
 mod cloud;
 mod leadership;
+mod losses;
 mod network;
 mod oracle;
 mod planted;
