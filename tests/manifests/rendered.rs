@@ -207,6 +207,29 @@ fn nothing_reaches_the_operator_unasked_and_hardened_limits_where_it_goes() {
 }
 
 #[test]
+fn hardened_can_neither_list_nor_watch_secrets_and_the_operator_knows() {
+    for folder in INSTALLS {
+        let objects = rendered(folder);
+        let hardened = *folder == "overlays/hardened";
+        let told = arguments(&objects).contains(&"--watch-secrets=false".to_owned());
+        assert_eq!(told, hardened, "{folder}");
+        let roles = of_kind(&objects, "ClusterRole").into_iter();
+        let mut roles = roles.filter(|role| role["metadata"]["name"] == "vmoperator-manager-role");
+        let Some(role) = roles.next() else { continue };
+        let names = |list: &Value, wanted: &[&str]| {
+            let list = list.as_array().into_iter().flatten();
+            list.filter_map(Value::as_str)
+                .any(|one| wanted.contains(&one))
+        };
+        let mut rules = role["rules"].as_array().into_iter().flatten();
+        let sees = rules.any(|rule| {
+            names(&rule["resources"], &["secrets"]) && names(&rule["verbs"], &["list", "watch"])
+        });
+        assert_eq!(sees, !hardened, "{folder}");
+    }
+}
+
+#[test]
 fn for_one_namespace_the_operator_is_bound_to_nothing_in_the_cluster() {
     let objects = rendered("overlays/namespaced");
     assert_eq!(
