@@ -79,7 +79,7 @@ fn the_page_of_commands_is_their_help() {
             help(&command).trim_end()
         );
     }
-    compare("docs/commands.md", &page);
+    compare("docs/reference/commands.md", &page);
 }
 
 /// The lines of the examples: everything between `Examples:` and the next empty line.
@@ -118,7 +118,7 @@ fn the_help_of_every_command_begins_with_examples_that_are_understood() {
 
 /// The calls of vmctl in a line of a shell.
 fn calls(line: &str) -> Vec<Vec<String>> {
-    let ends = |word: &str| matches!(word, "|" | ">" | "&&" | ";" | "<");
+    let ends = |word: &str| matches!(word, "|" | ">" | "&&" | ";" | "<" | "#");
     let line = line
         .replace("$(", " $( ")
         .replace("<(", " $( ")

@@ -170,6 +170,11 @@ pub(crate) const ENTRIES: &[Entry] = &[
         "The message names the command that goes on.",
     ),
     entry(
+        "VMC-INTERVAL",
+        "The interval of the dashboard is too short.",
+        "Take 100ms or longer.",
+    ),
+    entry(
         "VMC-INVALID",
         "The API server refuses the object or the request.",
         "Correct what the message names; `vmctl explain` knows the fields.",
@@ -198,6 +203,11 @@ pub(crate) const ENTRIES: &[Entry] = &[
         "VMC-LOCKED",
         "Another command works on this environment.",
         "Wait until it has ended, or end it.",
+    ),
+    entry(
+        "VMC-LOGS-IN-PODS",
+        "In a cluster the lines are in pods, and this form of the command reads files.",
+        "The message has the command for pods.",
     ),
     entry(
         "VMC-MACHINE",
@@ -243,6 +253,11 @@ pub(crate) const ENTRIES: &[Entry] = &[
         "VMC-NO-KIND",
         "The API server does not know the kind.",
         "Install the definitions: `vmctl up`, or `kubectl apply -f config/crd/`.",
+    ),
+    entry(
+        "VMC-NO-LOG",
+        "The environment has no log of this program.",
+        "The message lists the programs that have one.",
     ),
     entry(
         "VMC-NO-NAMESPACE",
@@ -295,6 +310,11 @@ pub(crate) const ENTRIES: &[Entry] = &[
         "Print it in another form: `-o json`, `-o yaml` or `-o name`.",
     ),
     entry(
+        "VMC-RECORD",
+        "A recording of the dashboard cannot be written.",
+        "Name a file of yours with `--record`.",
+    ),
+    entry(
         "VMC-REFUSED",
         "The API server refuses for a reason that has no id of its own.",
         "The message has its words.",
@@ -303,6 +323,21 @@ pub(crate) const ENTRIES: &[Entry] = &[
         "VMC-REMOVE",
         "The folder of an environment cannot be removed.",
         "See who uses it, then run the same command again.",
+    ),
+    entry(
+        "VMC-REPLAY",
+        "A file is no recording of the dashboard.",
+        "Name a file that `vmctl dash --record` has written.",
+    ),
+    entry(
+        "VMC-RUN-IN-PODS",
+        "The operator of this environment runs in pods and cannot be replaced by a process.",
+        "The message says what works instead.",
+    ),
+    entry(
+        "VMC-RUN-OPERATOR",
+        "The operator cannot be run in the foreground.",
+        "The message has its words.",
     ),
     entry(
         "VMC-RUNTIME",
@@ -315,8 +350,18 @@ pub(crate) const ENTRIES: &[Entry] = &[
         "Remove it first, or give the new one another name.",
     ),
     entry(
+        "VMC-SCREEN",
+        "The dashboard ended for a reason of its own.",
+        "Print instead: `vmctl dash --once`; report it with the message.",
+    ),
+    entry(
         "VMC-SIGNAL",
         "Signals cannot be listened to.",
+        "Report it with the message.",
+    ),
+    entry(
+        "VMC-SOURCE",
+        "A source of the dashboard ended for a reason of its own.",
         "Report it with the message.",
     ),
     entry(
@@ -340,6 +385,16 @@ pub(crate) const ENTRIES: &[Entry] = &[
         "Read the logs of the environment, then run `vmctl up`.",
     ),
     entry(
+        "VMC-TERMINAL",
+        "The terminal cannot show the dashboard.",
+        "Print instead: `vmctl dash --once`.",
+    ),
+    entry(
+        "VMC-THRESHOLD",
+        "A threshold of `dash --fail-if` was crossed.",
+        "See why: `vmctl dash`.",
+    ),
+    entry(
         "VMC-TIMEOUT",
         "A wait ran out; what is missing is told.",
         "Wait again; the message has the command.",
@@ -350,9 +405,24 @@ pub(crate) const ENTRIES: &[Entry] = &[
         "Report it with the message.",
     ),
     entry(
+        "VMC-TOKEN",
+        "The file with a token for metrics cannot be read.",
+        "Write one: `kubectl create token SERVICEACCOUNT > FILE`.",
+    ),
+    entry(
         "VMC-UNAUTHORIZED",
         "The API server does not know the credentials.",
         "Renew the credentials in the kubeconfig.",
+    ),
+    entry(
+        "VMC-UNMEASURED",
+        "What `dash --fail-if` asks about was not measured.",
+        "Look longer with `--duration`; the message says what is missing.",
+    ),
+    entry(
+        "VMC-UNREACHABLE",
+        "The dashboard cannot reach the API server.",
+        "See whether it is up: `vmctl status`.",
     ),
     entry(
         "VMC-USAGE",

@@ -67,7 +67,7 @@ fn id(word: &str) -> Result<(), Failure> {
         None => {
             let cause = format!("there is no error id {word}");
             Err(Failure::new(Exit::NotFound, "VMC-NOT-FOUND", cause)
-                .fix("all of them are in docs/errors.md"))
+                .fix("all of them are in docs/reference/errors.md"))
         }
     }
 }

@@ -139,5 +139,5 @@ fn fields_and_error_ids_are_explained_without_a_cluster() {
             .stdout
             .contains("Another command works on this environment.")
     );
-    explain(&["VMC-NONE"]).failed(4, "VMC-NOT-FOUND", &["docs/errors.md"]);
+    explain(&["VMC-NONE"]).failed(4, "VMC-NOT-FOUND", &["docs/reference/errors.md"]);
 }

@@ -91,7 +91,7 @@ fn calls(file: &str) -> Vec<Call> {
 
 /// The commands of the page in the docs, which a test holds to the command line.
 fn commands() -> BTreeSet<String> {
-    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/commands.md");
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/reference/commands.md");
     let page = fs::read_to_string(page).unwrap();
     page.lines()
         .filter_map(|line| line.strip_prefix("## "))

@@ -97,5 +97,5 @@ fn page() -> String {
 
 #[test]
 fn the_page_in_the_docs_is_this_list() {
-    crate::args::docs::compare("docs/errors.md", &page());
+    crate::args::docs::compare("docs/reference/errors.md", &page());
 }
