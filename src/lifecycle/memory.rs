@@ -17,7 +17,7 @@ pub use presence::Presence;
 use super::children::ChildMemory;
 use super::object::Object;
 use super::policy::{Planted, Policy};
-use crate::domain::{ErrorKind, Incarnation, Instance, InstanceId, Moment, ProviderError};
+use crate::domain::{Incarnation, Instance, InstanceId, Moment, ProviderError};
 
 /// What is remembered of one uid.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 mod laws;
 
 use super::*;
-use crate::domain::Operation;
+use crate::domain::{ErrorKind, Operation};
 use crate::lifecycle::fixtures::{
     KEY_LIFE, LAG, LONG, NOW, answered, bare, born, created, edited, failure, intended, met,
     policy, secs, with, wrote_first,
