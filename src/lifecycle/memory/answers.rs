@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::Memory;
-use crate::domain::{ErrorKind, Moment};
+use crate::domain::{ErrorKind, InstanceId, Moment};
 
 impl Memory {
     /// The answer to a create that was meant to make the instance.
