@@ -71,11 +71,14 @@ fn refusals_and_watches_that_end_at_once_cost_neither_a_list_each_nor_the_lease(
             .unwrap_or_default()
     };
     until("four watches ended at once", || proxy.hits() >= 4);
-    assert_eq!(lists(), 1, "an end is no reason to list");
     stage.create("during");
     until("the version was too old", || proxy.hits() >= 5);
     stage.ready("during");
-    assert_eq!(lists(), 2, "an old version is one");
+    assert_eq!(
+        lists(),
+        2,
+        "an end is no reason to list, an old version is one"
+    );
     proxy.clear();
     for code in [429, 500, 503] {
         // Three renewals in a row: fewer than it takes to lose the lease.
