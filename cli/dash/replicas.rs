@@ -40,70 +40,93 @@ pub(super) async fn follow(
     out: Out,
 ) -> Result<(), Failure> {
     let none = Source::Metrics(String::new());
-    let environment = match place {
-        Where::Nowhere(why) => {
-            out.health(&none, Health::Absent { why }).await;
-            return std::future::pending().await;
-        }
+    match place {
+        Where::Nowhere(why) => out.health(&none, Health::Absent { why }).await,
         Where::Urls(urls) => {
             let mut tasks = JoinSet::new();
             for url in urls {
                 tasks.spawn(replica(access.clone(), url, every, out.clone()));
             }
             while tasks.join_next().await.is_some() {}
-            return std::future::pending().await;
         }
-        Where::Environment(environment) => environment,
-    };
-    let mut tasks = JoinSet::new();
-    let mut known: BTreeMap<String, AbortHandle> = BTreeMap::new();
-    let mut said = None;
-    loop {
-        let urls = urls(&environment);
-        let lack = urls.as_ref().err().cloned().or_else(|| {
-            let none = urls.as_ref().is_ok_and(Vec::is_empty);
-            none.then(|| "no operator runs in this environment".to_owned())
-        });
-        if lack != said {
-            match &lack {
-                Some(why) => out.health(&none, Health::Absent { why: why.clone() }).await,
-                None => {
-                    out.send(Message::ReplicaGone {
-                        replica: String::new(),
-                        at: out.clock.now(),
-                    })
-                    .await
-                }
+        Where::Environment(environment) => {
+            let mut known = Known {
+                access,
+                every,
+                out,
+                tasks: JoinSet::new(),
+                replicas: BTreeMap::new(),
+                lack: None,
+            };
+            loop {
+                known.look(&environment).await;
+                clock::sleep(LOOK).await;
             }
-            said = lack;
         }
+    }
+    std::future::pending().await
+}
+
+/// The replicas of an environment that are followed.
+struct Known {
+    access: Access,
+    every: Duration,
+    out: Out,
+    tasks: JoinSet<()>,
+    replicas: BTreeMap<String, AbortHandle>,
+    /// Why there are none, as it was told last.
+    lack: Option<String>,
+}
+
+impl Known {
+    /// Follows those that are new, and no longer those that are gone.
+    async fn look(&mut self, environment: &Environment) {
+        let urls = urls(environment);
+        self.tell_lack(&urls).await;
         // While the environment cannot be read, what was known stays.
-        if let Ok(urls) = urls {
-            let gone: Vec<String> = known
-                .keys()
-                .filter(|url| !urls.contains(url))
-                .cloned()
-                .collect();
-            for url in gone {
-                if let Some(task) = known.remove(&url) {
-                    task.abort();
-                }
-                let at = out.clock.now();
-                out.send(Message::ReplicaGone {
-                    replica: name(&url),
-                    at,
-                })
-                .await;
+        let Ok(urls) = urls else { return };
+        let gone = self.replicas.keys().filter(|url| !urls.contains(url));
+        let gone: Vec<String> = gone.cloned().collect();
+        for url in gone {
+            if let Some(task) = self.replicas.remove(&url) {
+                task.abort();
             }
-            for url in urls {
-                if !known.contains_key(&url) {
-                    let task =
-                        tasks.spawn(replica(access.clone(), url.clone(), every, out.clone()));
-                    known.insert(url, task);
-                }
+            self.tell_gone(name(&url)).await;
+        }
+        for url in urls {
+            if !self.replicas.contains_key(&url) {
+                let (access, out) = (self.access.clone(), self.out.clone());
+                let task = self
+                    .tasks
+                    .spawn(replica(access, url.clone(), self.every, out));
+                self.replicas.insert(url, task);
             }
         }
-        clock::sleep(LOOK).await;
+    }
+
+    async fn tell_lack(&mut self, urls: &Result<Vec<String>, String>) {
+        let lack = match urls {
+            Ok(urls) if urls.is_empty() => Some("no operator runs in this environment".to_owned()),
+            Ok(_) => None,
+            Err(why) => Some(why.clone()),
+        };
+        if lack == self.lack {
+            return;
+        }
+        match &lack {
+            Some(why) => {
+                let none = Source::Metrics(String::new());
+                let why = why.clone();
+                self.out.health(&none, Health::Absent { why }).await;
+            }
+            None => self.tell_gone(String::new()).await,
+        }
+        self.lack = lack;
+    }
+
+    async fn tell_gone(&self, replica: String) {
+        let at = self.out.clock.now();
+        self.out.send(Message::ReplicaGone { replica, at }).await;
     }
 }
 

@@ -86,7 +86,7 @@ async fn drive(
         match event {
             Event::Keys(keys) => {
                 for key in keys {
-                    if take(session, terminal, Message::Key { key }).await? {
+                    if take(session, terminal, signals, Message::Key { key }).await? {
                         return Ok(());
                     }
                 }
@@ -97,7 +97,7 @@ async fn drive(
                 dirty = true;
             }
             Event::Call(call) => {
-                heed(session, terminal, call).await?;
+                heed(session, terminal, signals, call).await?;
                 (dirty, keyed) = (true, true);
             }
             Event::Tick => {
@@ -129,10 +129,15 @@ async fn drive(
 }
 
 /// Does what a signal asks for.
-async fn heed(session: &mut Session, terminal: &mut Terminal, call: Call) -> Result<(), Failure> {
+async fn heed(
+    session: &mut Session,
+    terminal: &mut Terminal,
+    signals: &mut Signals,
+    call: Call,
+) -> Result<(), Failure> {
     match call {
         Call::End(exit) => return Err(Failure::ended(exit)),
-        Call::Suspend => suspend(session, terminal).await?,
+        Call::Suspend => suspend(session, terminal, signals).await?,
         Call::Resume => {
             terminal.enter().map_err(|error| unusable(&error))?;
             resize(session, terminal);
@@ -142,8 +147,15 @@ async fn heed(session: &mut Session, terminal: &mut Terminal, call: Call) -> Res
     Ok(())
 }
 
-async fn suspend(session: &mut Session, terminal: &mut Terminal) -> Result<(), Failure> {
-    terminal.suspend().await.map_err(|error| unusable(&error))?;
+async fn suspend(
+    session: &mut Session,
+    terminal: &mut Terminal,
+    signals: &mut Signals,
+) -> Result<(), Failure> {
+    terminal
+        .suspend(signals)
+        .await
+        .map_err(|error| unusable(&error))?;
     resize(session, terminal);
     Ok(())
 }
@@ -202,6 +214,7 @@ fn messages(session: &mut Session, first: Option<Message>) -> Result<(), Failure
 async fn take(
     session: &mut Session,
     terminal: &mut Terminal,
+    signals: &mut Signals,
     key: Message,
 ) -> Result<bool, Failure> {
     #[cfg(feature = "failpoints")]
@@ -209,7 +222,7 @@ async fn take(
     for effect in update(&mut session.model, key) {
         match effect {
             Effect::Quit => return Ok(true),
-            Effect::Suspend => suspend(session, terminal).await?,
+            Effect::Suspend => suspend(session, terminal, signals).await?,
             Effect::Redraw => terminal.screen.forget(),
             Effect::Edit(target) => edit(session, terminal, &target).await?,
             Effect::Delete(_) | Effect::Show(..) => {

@@ -120,9 +120,12 @@ impl Terminal {
     ///
     /// # Errors
     /// The terminal cannot be had again.
-    pub(super) async fn suspend(&mut self) -> io::Result<()> {
+    pub(super) async fn suspend(&mut self, signals: &mut Signals) -> io::Result<()> {
         self.leave().await;
-        let _ = kill_current_process_group(Signal::STOP);
+        // It stops us in a moment, not at once: nothing may be done before we are told to go on.
+        if kill_current_process_group(Signal::STOP).is_ok() {
+            signals.resume.recv().await;
+        }
         self.enter()
     }
 

@@ -162,6 +162,32 @@ pub(crate) fn busy() -> Model {
         namespace: None,
         read_only: None,
     })];
+    messages.extend(machines());
+    messages.push(Message::Config(Config {
+        uid: "c".to_owned(),
+        namespace: "default".to_owned(),
+        name: "default".to_owned(),
+        ready: "True".to_owned(),
+        reason: "Usable".to_owned(),
+    }));
+    messages.extend(told_by_operator());
+    messages.extend(feeds());
+    for source in [
+        Source::Api,
+        Source::Machines,
+        Source::Configs,
+        Source::Events,
+        Source::Logs,
+        Source::Metrics("127.0.0.1:8080".to_owned()),
+        Source::State("127.0.0.1:8080".to_owned()),
+    ] {
+        messages.push(live(source));
+    }
+    messages.push(Message::Tick { now: NOON });
+    told(messages)
+}
+
+fn machines() -> [Message; 2] {
     let phases = [
         "Running",
         "Running",
@@ -181,14 +207,11 @@ pub(crate) fn busy() -> Model {
         reason: "QuotaExceeded".to_owned(),
     });
     list.push(failed);
-    messages.extend([Message::Machines { list }, Message::Listed]);
-    messages.push(Message::Config(Config {
-        uid: "c".to_owned(),
-        namespace: "default".to_owned(),
-        name: "default".to_owned(),
-        ready: "True".to_owned(),
-        reason: "Usable".to_owned(),
-    }));
+    [Message::Machines { list }, Message::Listed]
+}
+
+fn told_by_operator() -> Vec<Message> {
+    let mut messages = Vec::new();
     for (holder, at) in [
         ("vmoperator-old", -70),
         ("vmoperator-1", -60),
@@ -238,20 +261,7 @@ pub(crate) fn busy() -> Model {
             at: NOON,
         },
     });
-    messages.extend(feeds());
-    for source in [
-        Source::Api,
-        Source::Machines,
-        Source::Configs,
-        Source::Events,
-        Source::Logs,
-        Source::Metrics("127.0.0.1:8080".to_owned()),
-        Source::State("127.0.0.1:8080".to_owned()),
-    ] {
-        messages.push(live(source));
-    }
-    messages.push(Message::Tick { now: NOON });
-    told(messages)
+    messages
 }
 
 fn feeds() -> Vec<Message> {

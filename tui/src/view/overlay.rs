@@ -191,6 +191,18 @@ fn frame(
         height,
     };
     canvas.clear(outer);
+    border(canvas, outer, title, hint);
+    Rect {
+        x: outer.x + 2.min(width),
+        y: outer.y + 1.min(height),
+        width: width.saturating_sub(4),
+        height: height.saturating_sub(2),
+    }
+}
+
+/// Rounded corners, a title above and a hint below.
+fn border(canvas: &mut Canvas<'_>, outer: Rect, title: &str, hint: &str) {
+    let Rect { width, height, .. } = outer;
     let glyphs = canvas.glyphs;
     let (flat, side) = (glyphs.pick("─", "-"), glyphs.pick("│", "|"));
     let corners = match glyphs {
@@ -231,11 +243,5 @@ fn frame(
             .put(" ", Role::Faint)
             .put(hint, Role::Dim)
             .put(" ", Role::Faint);
-    }
-    Rect {
-        x: outer.x + 2.min(width),
-        y: outer.y + 1.min(height),
-        width: width.saturating_sub(4),
-        height: height.saturating_sub(2),
     }
 }

@@ -244,25 +244,7 @@ fn hostile() -> Model {
         ],
         ..machine(7, "")
     });
-    let numbers = ["NaN", "+Inf", "-Inf", "-1", "1e308", "0"];
-    let scrapes = numbers
-        .iter()
-        .enumerate()
-        .map(|(index, value)| Message::Scrape {
-            replica: long.clone(),
-            at: Stamp(1000 * index as i64),
-            text: crate::fixtures::Counted {
-                start: 1.0,
-                leading: true,
-                ready: 1e300,
-                passes: 1e300,
-                errors: 1.0,
-                creates: [1e300; 3],
-            }
-            .text()
-            .replace("1.5", value),
-        });
-    let mut messages: Vec<Message> = scrapes.collect();
+    let mut messages = hostile_scrapes(&long);
     messages.extend([
         Message::Machines { list },
         Message::Config(Config {
@@ -294,6 +276,28 @@ fn hostile() -> Model {
         },
     ]);
     told(messages)
+}
+
+fn hostile_scrapes(replica: &str) -> Vec<Message> {
+    let numbers = ["NaN", "+Inf", "-Inf", "-1", "1e308", "0"];
+    numbers
+        .iter()
+        .enumerate()
+        .map(|(index, value)| Message::Scrape {
+            replica: replica.to_owned(),
+            at: Stamp(1000 * index as i64),
+            text: crate::fixtures::Counted {
+                start: 1.0,
+                leading: true,
+                ready: 1e300,
+                passes: 1e300,
+                errors: 1.0,
+                creates: [1e300; 3],
+            }
+            .text()
+            .replace("1.5", value),
+        })
+        .collect()
 }
 
 fn any_message() -> impl Strategy<Value = Message> {
