@@ -21,6 +21,9 @@ const ENOUGH: Duration = Duration::from_secs(8);
 /// How often it is seen whether that is enough already.
 const LOOK: Duration = Duration::from_millis(100);
 
+/// What was recorded is in the file after so long, should the program be killed.
+const FLUSH: Duration = Duration::from_secs(1);
+
 /// What is printed.
 pub(super) struct Once {
     /// How long to look; as long as it takes to know everything once, when none.
@@ -50,6 +53,7 @@ pub(super) async fn run(
     let (width, height) = once.size;
     update(&mut model, Message::Resize { width, height });
     let began = clock::now();
+    let mut flushed = began;
     loop {
         let message = tokio::select! {
             message = messages.recv() => message,
@@ -58,7 +62,14 @@ pub(super) async fn run(
         let Some(message) = message else { break };
         note(&mut recorder, clock.now(), &message)?;
         update(&mut model, message);
-        let looked = clock::now().saturating_duration_since(began);
+        let now = clock::now();
+        if let Some(recorder) = &mut recorder
+            && now.saturating_duration_since(flushed) > FLUSH
+        {
+            recorder.flush()?;
+            flushed = now;
+        }
+        let looked = now.saturating_duration_since(began);
         let enough = match once.duration {
             Some(duration) => looked >= duration,
             None => is_complete(model.present()) || looked >= ENOUGH,

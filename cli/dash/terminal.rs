@@ -96,7 +96,11 @@ impl Terminal {
     /// # Errors
     /// It cannot be changed any more.
     pub(super) fn enter(&mut self) -> io::Result<()> {
-        self.modes = Some(Modes::enter(io::stdout())?);
+        let entered = Modes::enter(io::stdout())?;
+        if let Some(earlier) = self.modes.replace(entered) {
+            // Its end would give back what was just taken again.
+            std::mem::forget(earlier);
+        }
         self.screen.forget();
         Ok(())
     }

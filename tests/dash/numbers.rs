@@ -2,8 +2,6 @@
 //! operator and a change of leader. The second way shares nothing with the first: it walks over lines of text.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::thread;
-use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::Value;
@@ -102,7 +100,7 @@ fn what_is_shown_is_what_the_scrapes_say_over_a_restart_and_a_change_of_leader()
     let dash = sandbox.start(&[
         "dash",
         "--json",
-        "--duration=34s",
+        "--duration=55s",
         "--interval=500ms",
         "--record",
         &path,
@@ -126,7 +124,16 @@ fn what_is_shown_is_what_the_scrapes_say_over_a_restart_and_a_change_of_leader()
         seen().matches("\"type\":\"scrape\"").count() > 2
     });
     create("before");
-    thread::sleep(Duration::from_secs(3));
+    let created = |text: &str| {
+        let name = "vmoperator_provider_call_duration_seconds_count{";
+        let last = scrapes(text).pop();
+        let values = last.into_iter().flat_map(|scrape| scrape.values);
+        let creates = values.filter(|(series, _)| {
+            series.starts_with(name) && series.contains("operation=\"create\"")
+        });
+        creates.map(|(_, count)| count).sum::<f64>()
+    };
+    until("creates are counted", || created(&seen()) >= 4.0);
     signal(sandbox.pid("dev", "operator").unwrap(), Signal::KILL);
     create("after");
     let answer = dash.wait_with_output().unwrap();

@@ -35,7 +35,8 @@ pub(crate) struct Pty {
 impl Pty {
     /// Starts a program on a terminal of that size.
     pub(crate) fn start(mut command: Command, (width, height): (u16, u16)) -> Self {
-        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        let master =
+            openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
         let name = ptsname(&master, Vec::new()).unwrap();
@@ -113,6 +114,18 @@ impl Pty {
             found.is_some()
         });
         from + found.unwrap_or_default() + words.len()
+    }
+
+    /// Waits until something is on the screen: it is drawn anew until it is, because a frame holds only what has changed.
+    pub(crate) fn wait_for_drawn(&self, words: &str) {
+        let mut looks = 0;
+        until(&format!("{words:?} is on the screen"), || {
+            if looks % 25 == 0 {
+                self.send(b"\x0c");
+            }
+            looks += 1;
+            self.text().contains(words)
+        });
     }
 
     /// Whether keys come one by one and unseen.

@@ -69,13 +69,9 @@ fn with_an_api_server_that_says_nothing_it_is_shown_told_and_quit() {
         ),
         (120, 40),
     );
-    pty.wait_for("context a", 0);
-    pty.wait_for("READ-ONLY", 0);
-    pty.wait_for("API server lost", 0);
-    assert!(
-        pty.text().contains("--metrics-url"),
-        "why there are no metrics, and what helps"
-    );
+    for words in ["context a", "READ-ONLY", "API server lost", "--metrics-url"] {
+        pty.wait_for_drawn(words);
+    }
     pty.send(b"q");
     assert_eq!(pty.end(), Some(0));
 }
@@ -97,7 +93,7 @@ fn a_context_that_is_switched_elsewhere_redirects_nothing() {
         ),
         (120, 40),
     );
-    pty.wait_for("context a", 0);
+    pty.wait_for_drawn("context a");
     kubeconfig(&file, "b", &servers);
     let before = first.taken.load(Ordering::SeqCst);
     crate::pty::until("it has tried again", || {

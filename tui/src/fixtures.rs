@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::age::Stamp;
 use crate::keys::Key;
 use crate::message::{
-    Condition, Config, Context, Event, Health, Lease, LogLine, Machine, Message, Operation,
+    Condition, Config, Context, Event, Health, Lease, LogLine, Machine, Message, Operation, Outlet,
     QueueLine, ReplicaState, Source,
 };
 use crate::model::{Effect, Model, Options};
@@ -228,6 +228,12 @@ pub(crate) fn busy() -> Model {
                 state: "delayed".to_owned(),
                 seconds: 25.0,
                 failures: 3,
+            }],
+            outlets: vec![Outlet {
+                config: "default/default".to_owned(),
+                breaker: "open".to_owned(),
+                held_back: Some(12.0),
+                ..Outlet::default()
             }],
             at: NOON,
         },

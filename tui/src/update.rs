@@ -5,6 +5,8 @@ pub(crate) use command::COMMANDS;
 mod dialog;
 mod keys;
 
+use std::sync::Arc;
+
 use crate::message::{Machine, Message};
 use crate::model::{Effect, Model, Overlay};
 
@@ -31,12 +33,7 @@ pub fn update(model: &mut Model, message: Message) -> Vec<Effect> {
             };
         }
         Message::Tick { now } => tick(model, Message::Tick { now }),
-        Message::Machines { list } => {
-            for machine in &list {
-                place(model, machine);
-            }
-            model.live.take(Message::Machines { list });
-        }
+        Message::Machines { list } => machines(model, list),
         Message::Gone { uid } => {
             model.ui.marked.remove(&uid);
             model.live.take(Message::Gone { uid });
@@ -63,28 +60,36 @@ fn tick(model: &mut Model, message: Message) {
     model.stale |= model.ui.filter.ages() && model.frozen.is_none();
 }
 
-/// Where the new version of a machine stands in the table. Only what moves costs a new order: with thousands of
-/// machines, most news leave every row where it is.
-fn place(model: &mut Model, new: &Machine) {
-    if model.frozen.is_some() || model.stale {
-        model.stale |= model.frozen.is_none();
-        return;
+fn machines(model: &mut Model, list: Vec<Machine>) {
+    let places: Vec<(usize, String)> = list
+        .iter()
+        .filter_map(|machine| Some((place(model, machine)?, machine.uid.clone())))
+        .collect();
+    model.live.take(Message::Machines { list });
+    for (row, uid) in places {
+        if let (Some(row), Some(machine)) = (model.rows.get_mut(row), model.live.machines.get(&uid))
+        {
+            *row = Arc::clone(machine);
+        }
     }
-    let Some(before) = model.live.machines.get(&new.uid) else {
-        model.stale = true;
-        return;
-    };
+}
+
+/// The row of a machine whose new version stands where the old one stood. Only what moves costs a new order: with
+/// thousands of machines, most news leave every row where it is.
+fn place(model: &mut Model, new: &Machine) -> Option<usize> {
+    if model.frozen.is_some() {
+        return None;
+    }
     let (ui, now) = (&model.ui, model.live.now);
-    let shown = ui.filter.holds(before, now);
-    if shown != ui.filter.holds(new, now) || !ui.sort.same_place(before, new) {
+    let stays = model.live.machines.get(&new.uid).is_some_and(|before| {
+        ui.filter.holds(before, now) == ui.filter.holds(new, now) && ui.sort.same_place(before, new)
+    });
+    if !stays || model.stale {
         model.stale = true;
-        return;
+        return None;
     }
-    if let Ok(at) = model.rows.binary_search_by(|row| ui.sort.compare(row, new))
-        && let Some(row) = model.rows.get_mut(at)
-    {
-        *row = std::sync::Arc::new(new.clone());
-    }
+    let found = model.rows.binary_search_by(|row| ui.sort.compare(row, new));
+    found.ok()
 }
 
 #[cfg(test)]

@@ -163,9 +163,9 @@ fn note(model: &Model, pane: Pane) -> String {
             }
         }
         Pane::Queue => match world.leading() {
-            Some((name, _)) if world.replicas().1 > 1 => format!("ready, of {name}"),
-            Some(_) => "ready over time".to_owned(),
-            None => String::new(),
+            Some((_, levels)) if levels.leading == Some(false) => "nobody leads".to_owned(),
+            Some((name, _)) if world.replicas().1 > 1 => format!("of {name}"),
+            Some(_) | None => "of the leader".to_owned(),
         },
         Pane::Provider => "the last minute".to_owned(),
         Pane::Events => feed::scope(model),

@@ -37,6 +37,7 @@ pub(super) fn chart(
             let (symbol, role) = match symbol {
                 None if from_bottom == 0 => (gap, Role::Faint),
                 Some(" ") | None if marked => (mark, Role::Warn),
+                Some(symbol) if marked && from_bottom == 0 => (symbol, Role::Warn),
                 Some(symbol) if top <= 0.0 => (symbol, Role::Faint),
                 Some(symbol) => (symbol, role),
                 None => continue,

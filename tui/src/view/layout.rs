@@ -83,7 +83,7 @@ fn wide(model: &Model, body: Rect) -> Vec<(Pane, Rect)> {
     let (above, below) = split_rows(body, body.height - below);
     let right = (body.width * 9 / 20).clamp(50, 90);
     let (left, right) = split_columns(above, body.width - right);
-    let queue = (right.height / 2).clamp(9, 14).min(right.height);
+    let queue = (right.height / 2).clamp(10, 12).min(right.height);
     let (queue, provider) = split_rows(right, queue);
     let pane = match model.ui.focus {
         Pane::Machines | Pane::Queue | Pane::Provider => Pane::Events,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ratatui_core::layout::Rect;
 
 use super::canvas::Canvas;
-use super::queue::trend;
+use super::queue::{rest, trend};
 use super::theme::Role;
 use super::why;
 use crate::age::{count, rate, span};
@@ -102,7 +102,7 @@ fn headings(canvas: &mut Canvas<'_>, area: Rect, named: bool) {
         line.number(heading, width, Role::Dim);
     }
     if line.left() > 10 {
-        line.put("P95 OVER TIME", Role::Dim);
+        line.put("P95 TREND", Role::Dim);
     }
 }
 
@@ -131,20 +131,14 @@ fn operation(
         let warns = !long_poll && estimate.is_some_and(|one| one.seconds() >= 2.5);
         line.number(&time(estimate), 6, if warns { Role::Warn } else { role });
     }
-    let width = line.left().saturating_sub(1);
-    let place = Rect {
-        x: area.right().saturating_sub(width + 1),
-        y: area.y.saturating_add(row),
-        width,
-        height: u16::from(row < area.height),
-    };
+    let place = rest(area, row, line.left());
     let series = Series {
         config: calls.config.clone(),
         operation: calls.operation.clone(),
     };
     let role = if long_poll { Role::Faint } else { Role::Accent };
     let values = |bins| p95(&world.numbers, bins, &series);
-    trend(canvas, place, world.now, values, role);
+    trend(canvas, place, world, values, role);
 }
 
 fn p95(numbers: &Numbers, bins: crate::numbers::Bins, series: &Series) -> Vec<Option<f64>> {

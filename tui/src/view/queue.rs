@@ -6,7 +6,7 @@ use super::canvas::Canvas;
 use super::chart::chart;
 use super::theme::Role;
 use super::why;
-use crate::age::{Stamp, count, rate, span};
+use crate::age::{count, rate, span};
 use crate::model::Model;
 use crate::numbers::{Bins, Counter, Levels};
 use crate::world::World;
@@ -15,6 +15,10 @@ use crate::world::World;
 pub(super) const COLUMN: f64 = 5.0;
 /// Most columns: what is kept is no older.
 const COLUMNS: u16 = 180;
+/// A key that is ready for so long waits for something, in seconds.
+const LONG: f64 = 10.0;
+/// A change of leader is told for so long, in seconds.
+const TOLD: f64 = 300.0;
 /// Results of passes as controller-runtime names them, and as we do.
 const RESULTS: [(&str, &str); 4] = [
     ("success", "done"),
@@ -37,31 +41,21 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, area: Rect, model: &Model) {
         return;
     }
     let stale = std::mem::replace(&mut canvas.stale, lacking.is_some());
-    let bins = Bins::until(
-        world.now,
-        COLUMN,
-        usize::from(area.width.saturating_sub(2).min(COLUMNS)),
-    );
-    let marks = marks(world, bins);
     let results = u16::try_from(RESULTS.len()).unwrap_or(0);
-    let rows = area.height.saturating_sub(results + 2).clamp(1, 6);
-    levels(canvas, area, world);
-    let body = Rect {
-        x: area.x.saturating_add(2),
-        y: area.y.saturating_add(1),
-        width: area.width.saturating_sub(2),
-        height: rows.min(area.height.saturating_sub(1)),
+    // One row for each level where there is room, else all of them in one.
+    let used = if area.height >= results * 2 + 1 {
+        levels(canvas, area, world);
+        results + u16::from(area.height > results * 2 + 1)
+    } else {
+        levels_in_one(canvas, area, world);
+        1
     };
-    let ready = world
-        .numbers
-        .levels(bins, |levels| leaders(levels, levels.ready));
-    chart(canvas, body, &ready, &marks, Role::Accent);
     let below = Rect {
-        y: body.bottom(),
-        height: area.bottom().saturating_sub(body.bottom()),
+        y: area.y.saturating_add(used),
+        height: area.height.saturating_sub(used),
         ..area
     };
-    passes(canvas, below, world, &marks);
+    passes(canvas, below, world);
     canvas.stale = stale;
 }
 
@@ -76,41 +70,87 @@ pub(super) fn marks(world: &World, bins: Bins) -> Vec<usize> {
     changes.filter_map(|change| bins.index(change.at)).collect()
 }
 
+/// A level of the leader: what it is called, how it is read, and how it is written.
+type Level = (
+    &'static str,
+    fn(&Levels) -> Option<f64>,
+    fn(&Levels) -> String,
+);
+
+const LEVELS: [Level; 4] = [
+    ("ready", |one| one.ready, |one| number(one.ready)),
+    ("running", |one| one.active, running),
+    ("delayed", |one| one.delayed, |one| number(one.delayed)),
+    ("oldest", |one| one.oldest, oldest),
+];
+
 fn levels(canvas: &mut Canvas<'_>, area: Rect, world: &World) {
-    let Some((_, levels)) = world.leading() else {
+    let now = world
+        .leading()
+        .map(|(_, levels)| levels.clone())
+        .unwrap_or_default();
+    for (row, (label, of, written)) in (0..area.height).zip(LEVELS) {
+        let mut line = canvas.line(area, row);
+        line.skip(2).cell(label, 8, Role::Dim);
+        line.number(&written(&now), 6, role(label, of(&now)));
+        let place = rest(area, row, line.left());
+        let values = |bins| {
+            world
+                .numbers
+                .levels(bins, |levels| leaders(levels, of(levels)))
+        };
+        trend(canvas, place, world, values, Role::Accent);
+    }
+}
+
+fn levels_in_one(canvas: &mut Canvas<'_>, area: Rect, world: &World) {
+    let Some((_, now)) = world.leading() else {
         return;
     };
     let mut line = canvas.line(area, 0);
     line.skip(2);
-    let number = |value: Option<f64>| value.map_or("–".to_owned(), count);
-    let busy = |value: Option<f64>| match value {
-        Some(value) if value > 0.0 => Role::Title,
-        Some(_) | None => Role::Dim,
-    };
-    line.put("ready ", Role::Dim)
-        .put(&number(levels.ready), busy(levels.ready));
-    let running = match (levels.active, levels.workers) {
-        (Some(active), Some(workers)) => format!("{}/{}", count(active), count(workers)),
-        (active, _) => number(active),
-    };
-    line.skip(3)
-        .put("running ", Role::Dim)
-        .put(&running, busy(levels.active));
-    line.skip(3)
-        .put("delayed ", Role::Dim)
-        .put(&number(levels.delayed), busy(levels.delayed));
-    let oldest = levels.oldest.map_or("–".to_owned(), span);
-    let role = match levels.oldest {
-        Some(seconds) if seconds >= 10.0 => Role::Warn,
-        other => busy(other),
-    };
-    line.skip(3).put("oldest ", Role::Dim).put(&oldest, role);
-    if levels.leading == Some(false) {
-        line.skip(3).put("nobody leads", Role::Bad);
+    for (label, of, written) in LEVELS {
+        line.put(label, Role::Dim).skip(1);
+        line.put(&written(now), role(label, of(now))).skip(3);
     }
 }
 
-fn passes(canvas: &mut Canvas<'_>, area: Rect, world: &World, marks: &[usize]) {
+fn number(value: Option<f64>) -> String {
+    value.map_or("–".to_owned(), count)
+}
+
+fn oldest(levels: &Levels) -> String {
+    levels.oldest.map_or("–".to_owned(), span)
+}
+
+fn running(levels: &Levels) -> String {
+    match (levels.active, levels.workers) {
+        (Some(active), Some(workers)) => format!("{}/{}", count(active), count(workers)),
+        (active, _) => number(active),
+    }
+}
+
+/// What is zero is quiet; what waits for long is not.
+fn role(label: &str, value: Option<f64>) -> Role {
+    match value {
+        Some(seconds) if label == "oldest" && seconds >= LONG => Role::Warn,
+        Some(value) if value > 0.0 => Role::Title,
+        Some(_) | None => Role::Dim,
+    }
+}
+
+/// What is left of a row behind its label.
+pub(super) fn rest(area: Rect, row: u16, left: u16) -> Rect {
+    let width = left.saturating_sub(1);
+    Rect {
+        x: area.right().saturating_sub(width.saturating_add(1)),
+        y: area.y.saturating_add(row),
+        width,
+        height: u16::from(row < area.height),
+    }
+}
+
+fn passes(canvas: &mut Canvas<'_>, area: Rect, world: &World) {
     let numbers = &world.numbers;
     let all = numbers.rate(world.now, |counter| matches!(counter, Counter::Passes(_)));
     let total = all.map_or("–".to_owned(), rate);
@@ -119,13 +159,10 @@ fn passes(canvas: &mut Canvas<'_>, area: Rect, world: &World, marks: &[usize]) {
         .put("passes/s ", Role::Dim)
         .put(&total, Role::Text);
     if let Some(last) = world.handovers.back()
-        && !marks.is_empty()
+        && world.now.seconds_since(last.at) < TOLD
     {
-        let text = format!(
-            "{} new leader {}",
-            canvas.glyphs.pick("┊", "|"),
-            last.at.clock()
-        );
+        let mark = canvas.glyphs.pick("┊", "|");
+        let text = format!("{mark} new leader {}", last.at.clock());
         canvas
             .line(area, 0)
             .right(&[(&text, Role::Warn), (" ", Role::Dim)]);
@@ -139,26 +176,16 @@ fn passes(canvas: &mut Canvas<'_>, area: Rect, world: &World, marks: &[usize]) {
             _other => Role::Text,
         };
         let mut line = canvas.line(area, row);
-        line.skip(2).cell(label, 7, Role::Dim);
+        line.skip(2).cell(label, 8, Role::Dim);
         line.number(&now.map_or("–".to_owned(), rate), 6, role);
-        let width = line.left().saturating_sub(1);
-        let place = Rect {
-            x: area.right().saturating_sub(width),
-            y: area.y.saturating_add(row),
-            width,
-            height: 1,
+        let place = rest(area, row, line.left());
+        let role = if role == Role::Bad {
+            role
+        } else {
+            Role::Accent
         };
-        trend(
-            canvas,
-            place,
-            world.now,
-            |bins| numbers.rates(bins, wanted),
-            if role == Role::Bad {
-                role
-            } else {
-                Role::Accent
-            },
-        );
+        let values = |bins| numbers.rates(bins, wanted);
+        trend(canvas, place, world, values, role);
     }
 }
 
@@ -166,13 +193,13 @@ fn passes(canvas: &mut Canvas<'_>, area: Rect, world: &World, marks: &[usize]) {
 pub(super) fn trend(
     canvas: &mut Canvas<'_>,
     place: Rect,
-    now: Stamp,
+    world: &World,
     values: impl Fn(Bins) -> Vec<Option<f64>>,
     role: Role,
 ) {
     if place.width == 0 {
         return;
     }
-    let bins = Bins::until(now, COLUMN, usize::from(place.width.min(COLUMNS)));
-    chart(canvas, place, &values(bins), &[], role);
+    let bins = Bins::until(world.now, COLUMN, usize::from(place.width.min(COLUMNS)));
+    chart(canvas, place, &values(bins), &marks(world, bins), role);
 }
