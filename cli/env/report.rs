@@ -204,7 +204,12 @@ impl Report {
         let index = self.taken.len() + 1;
         let event = Event {
             version: 1,
-            r#type: "step",
+            // A sign of life is no beginning and no end of a step.
+            r#type: if status == "waiting" {
+                "progress"
+            } else {
+                "step"
+            },
             step,
             index,
             total: self.total,

@@ -4,7 +4,7 @@
 mod diff;
 mod editor;
 
-use std::path::PathBuf;
+use std::path::Path;
 
 use serde_json::{Value, json};
 
@@ -177,7 +177,7 @@ fn replaced(name: &str) -> Failure {
     Failure::new(Exit::Conflict, "VMC-CONFLICT", cause).fix("edit that one, if you want to")
 }
 
-fn unsent(failure: Failure, kept: &PathBuf) -> Failure {
+fn unsent(failure: Failure, kept: &Path) -> Failure {
     let fix = failure
         .fix
         .clone()

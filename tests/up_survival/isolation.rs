@@ -30,9 +30,8 @@ fn all_files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-#[test]
-fn the_users_own_kubeconfig_and_home_are_as_before_to_the_last_bit() {
-    let sandbox = Sandbox::new();
+/// A home with a kubeconfig behind a symbolic link, and a stale lock beside it.
+fn home() -> (tempfile::TempDir, PathBuf) {
     let home = tempfile::tempdir().unwrap();
     let real = home.path().join("dotfiles-config");
     fs::write(
@@ -45,6 +44,13 @@ fn the_users_own_kubeconfig_and_home_are_as_before_to_the_last_bit() {
     let link = home.path().join(".kube").join("config");
     symlink(&real, &link).unwrap();
     fs::write(home.path().join(".kube").join("config.lock"), "stale").unwrap();
+    (home, link)
+}
+
+#[test]
+fn the_users_own_kubeconfig_and_home_are_as_before_to_the_last_bit() {
+    let sandbox = Sandbox::new();
+    let (home, link) = home();
     let state = || {
         let metadata = fs::metadata(&link).unwrap();
         let target = fs::read_link(&link).unwrap();

@@ -52,6 +52,26 @@ fn fields_choose_as_kubectl_has_them() {
     assert!(scene.exists("a") && !scene.exists("b"));
 }
 
+/// Files that do not say which objects are meant: text, id and words of the refusal.
+const AMBIGUOUS: [(&str, &str, &str); 4] = [
+    (
+        "apiVersion: kubevirt.io/v1\nkind: VirtualMachine\nmetadata: {name: a}\n",
+        "VMC-KIND",
+        "VirtualMachine.kubevirt.io",
+    ),
+    (
+        "apiVersion: compute.example.com/v1\nkind: VirtualMachine\nmetadata: {name: a}\n---\napiVersion: compute.example.com/v1\nkind: ProviderConfig\nmetadata: {name: a}\n",
+        "VMC-USAGE",
+        "different kinds",
+    ),
+    (
+        "apiVersion: compute.example.com/v1\nkind: VirtualMachine\nmetadata: {name: a}\n---\napiVersion: compute.example.com/v1\nkind: VirtualMachine\nmetadata: {name: a, namespace: x}\n",
+        "VMC-USAGE",
+        "different namespaces",
+    ),
+    ("# nothing\n", "VMC-INPUT", "no object"),
+];
+
 #[test]
 fn files_name_objects_for_every_verb_and_ambiguous_ones_are_refused() {
     let scene = Scene::new();
@@ -83,24 +103,7 @@ fn files_name_objects_for_every_verb_and_ambiguous_ones_are_refused() {
         .vmctl(&["get", "vm", "a", "-f", file])
         .failed(2, "VMC-USAGE", &["exclude each other"]);
     let other = dir.path().join("other.yaml");
-    for (text, id, words) in [
-        (
-            "apiVersion: kubevirt.io/v1\nkind: VirtualMachine\nmetadata: {name: a}\n",
-            "VMC-KIND",
-            "VirtualMachine.kubevirt.io",
-        ),
-        (
-            "apiVersion: compute.example.com/v1\nkind: VirtualMachine\nmetadata: {name: a}\n---\napiVersion: compute.example.com/v1\nkind: ProviderConfig\nmetadata: {name: a}\n",
-            "VMC-USAGE",
-            "different kinds",
-        ),
-        (
-            "apiVersion: compute.example.com/v1\nkind: VirtualMachine\nmetadata: {name: a}\n---\napiVersion: compute.example.com/v1\nkind: VirtualMachine\nmetadata: {name: a, namespace: x}\n",
-            "VMC-USAGE",
-            "different namespaces",
-        ),
-        ("# nothing\n", "VMC-INPUT", "no object"),
-    ] {
+    for (text, id, words) in AMBIGUOUS {
         fs::write(&other, text).unwrap();
         scene
             .vmctl(&["delete", "-f", other.to_str().unwrap()])

@@ -104,7 +104,7 @@ impl Related {
         };
         let list = machines.list(&filter, Form::Objects).await;
         let list = list.map_err(|error| error.to_string());
-        self.machines = list.map(|list| objects(list));
+        self.machines = list.map(objects);
     }
 }
 
