@@ -358,17 +358,17 @@ async fn a_copied_manifest_starts_anew_for_its_own_uid() {
         .edit(&json!({ "metadata": { "annotations": copied } }));
     rig.deliver();
     let uid = Uid::new("u-2");
-    // What the first one owned holds the names until the collector has been there.
-    let made = rig.api.owned().writes.len();
-    for _ in 0..10 {
-        rig.pass().await;
-        rig.time.0.advance(secs(1));
-    }
-    assert_eq!(rig.api.owned().writes.len(), made);
-    rig.api.owned().collect(&uid);
+    // What the first one owned holds the names, and no collector comes: each is removed, then made.
+    let before = rig.api.owned().writes.len();
     rig.until_running().await;
     let owner = rig.cloud.lock().instances[0].owner.clone().unwrap();
-    assert_eq!((owner.uid, owner.incarnation.get()), (uid, 1));
+    assert_eq!((owner.uid, owner.incarnation.get()), (uid.clone(), 1));
+    let owned = rig.api.owned();
+    let removed = owned.writes[before..]
+        .iter()
+        .filter(|write| write.starts_with("delete"));
+    assert_eq!(removed.count(), 2, "{:?}", owned.writes);
+    assert!(owned.shown().values().all(|(owner, _)| *owner == uid));
 }
 
 #[tokio::test]

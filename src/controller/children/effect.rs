@@ -100,10 +100,10 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
                     .answered(uid, kind, found.present, self.time.now());
                 Outcome::Outdated
             }
-            // The last object of this name owned it: it is collected in a moment, and its name is free.
+            // The last object of this name owned it.
             Ok(Some(found)) if found.owner.as_ref().is_some_and(|o| o.key == *sight.key()) => {
                 self.owned.absent(uid, kind);
-                self.unwritten(sight, &ClusterError::Gone)
+                self.clear_name(sight, kind, &found.present).await
             }
             Ok(Some(_)) => {
                 self.owned.absent(uid, kind);
@@ -115,6 +115,30 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
                 // With a wait: where the namespace is gone too, this would turn in a tight loop.
                 self.unwritten(sight, &ClusterError::Gone)
             }
+            Err(error) => self.unwritten(sight, &error),
+        }
+    }
+
+    /// Removes what the last object of this name owned, as the collector does, which may be late or away. Only while
+    /// this object is live: what was found before that cannot be its successor's.
+    async fn clear_name(
+        &self,
+        sight: &Sight<B::Cloud>,
+        kind: ChildKind,
+        found: &Present,
+    ) -> Outcome {
+        match self.cluster.live(sight.key()).await {
+            Ok(Some(view)) if view.object.uid == *sight.uid() && !found.going => {}
+            // It goes by itself, or its own owner will see to it.
+            Ok(_) => return self.unwritten(sight, &ClusterError::Gone),
+            Err(error) => return self.unwritten(sight, &error),
+        }
+        let deleted = self
+            .cluster
+            .delete_child(sight.key(), kind, &found.held)
+            .await;
+        match deleted {
+            Ok(()) | Err(ClusterError::Gone) => Outcome::Outdated,
             Err(error) => self.unwritten(sight, &error),
         }
     }

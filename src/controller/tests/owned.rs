@@ -51,16 +51,6 @@ impl Owned {
         self.objects.remove(&kind).unwrap();
     }
 
-    /// The collector comes by: whose owner is not `living` goes.
-    pub(super) fn collect(&mut self, living: &Uid) {
-        self.objects.retain(|_, found| {
-            found
-                .owner
-                .as_ref()
-                .is_none_or(|owner| owner.uid == *living)
-        });
-    }
-
     /// Somebody edits a field of ours.
     pub(super) fn edit(&mut self, kind: ChildKind) {
         let uid = self.objects[&kind].present.held.uid.clone();
