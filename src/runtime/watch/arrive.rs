@@ -79,7 +79,7 @@ where
         if known.is_some() {
             self.listener.on_event(Event::Removed(last));
             self.listener.wake(&key, Wake::Changed);
-        } else if self.keeps(&last) {
+        } else if self.dropped && self.keeps(&last) {
             // It concerned nobody when it was last told of; now somebody may wait for it.
             self.listener.wake(&key, Wake::Changed);
         }
@@ -94,6 +94,7 @@ where
 
     /// It does not concern anybody any more, or never did.
     fn let_go(&mut self, key: &ObjectKey, last: Object<K>) {
+        self.dropped = true;
         if self.writer.remove(key).is_some() {
             self.listener.on_event(Event::Removed(last));
             self.listener.wake(key, Wake::Changed);

@@ -61,6 +61,8 @@ pub struct Watch<K, L> {
     pub(super) status: Arc<WatchStatus>,
     backoff: Backoff,
     refused: u32,
+    /// Something concerned nobody: what is told to be gone may never have been stored.
+    pub(super) dropped: bool,
 }
 
 /// How a watch goes on.
@@ -108,6 +110,7 @@ where
             status,
             backoff,
             refused: 0,
+            dropped: false,
         }
     }
 
