@@ -6,6 +6,7 @@ mod basic;
 #[path = "operator_configs/credentials.rs"]
 mod credentials;
 mod e2e;
+mod losses;
 mod support;
 
 use std::sync::OnceLock;

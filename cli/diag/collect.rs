@@ -51,6 +51,10 @@ impl Bundle {
             redactor: credentials(environment.dir()),
             ..Self::default()
         };
+        // First of all: what is collected before a credential is known would keep it.
+        if let Ok(client) = environment.client().await {
+            bundle.learn_provider_keys(&client).await;
+        }
         let mut parts = vec![("machine", doctor::machine::findings(environment.dir()))];
         parts.extend(doctor::of_environment(environment).await);
         bundle.add_value("doctor.json", doctor::as_json(&parts));
@@ -117,7 +121,6 @@ impl Bundle {
             Ok(client) => client,
             Err(failure) => return self.missing.push(format!("objects: {}", failure.cause)),
         };
-        self.learn_provider_keys(&client).await;
         for (group, version, kind) in KINDS {
             let name = format!("objects/{}.json", kind.to_lowercase());
             match listed(&client, group, version, kind).await {

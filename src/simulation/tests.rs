@@ -223,7 +223,7 @@ fn every_planted_bug_is_found() {
 /// Runs worlds that are not drawn, as many seeds for each list of words; gives what they came to.
 fn steered(steer: fn(&mut Swarm), lists: &[&str]) -> Counts {
     let mut sum = Counts::default();
-    let seeds = number("SIM_SEEDS").map_or(1_000, |seeds| seeds / 10);
+    let seeds = number("SIM_SEEDS").map_or(300, |seeds| seeds / 10);
     for list in lists {
         let setting = Setting {
             words: Some(Words::parse(list)),

@@ -12,15 +12,20 @@ use crate::provider::time::Timers;
 use crate::runtime::clock::Clock;
 
 impl Rig {
-    /// The cloud is listed: from now on there is an inventory, as it is at this moment.
-    fn list(&self) {
+    /// An inventory whose first list is still under way.
+    fn unlisted(&self) -> Arc<Inventory> {
         let options = InventoryOptions {
             cluster: policy().cluster,
             capabilities: config().capabilities,
             poll: secs(30),
             timeout: secs(15),
         };
-        let inventory = Arc::new(Inventory::new(options).unwrap());
+        Arc::new(Inventory::new(options).unwrap())
+    }
+
+    /// The cloud is listed: from now on there is an inventory, as it is at this moment.
+    fn list(&self) {
+        let inventory = self.unlisted();
         let lag = config().capabilities.list_lag;
         // A list of some time ago, so that the lag of lists is over.
         let now: Moment = self.time.0.now() + lag;
@@ -134,4 +139,54 @@ async fn a_deletion_takes_nothing_from_the_inventory() {
     assert_eq!(rig.settle().await, ["delete", "remove-finalizer"]);
     assert!(rig.looks().0 > gets);
     assert_eq!(rig.instances(), 0);
+}
+
+#[tokio::test]
+async fn after_a_start_a_list_tells_of_what_is_at_rest_and_nobody_is_asked() {
+    let mut rig = running().await;
+    rig.crash();
+    rig.list();
+    let (looks, writes) = (rig.looks(), rig.api.writes().len());
+    for _ in 0..3 {
+        let pass = rig.pass().await;
+        assert_eq!(pass.requeue, Requeue::Steady(secs(30)));
+    }
+    assert_eq!((rig.looks(), rig.api.writes().len()), (looks, writes));
+    // What it shows otherwise than the status does is asked for: the list may be older than the status.
+    rig.cloud.all_are(&InstancePhase::Stopped);
+    rig.list();
+    rig.pass().await;
+    assert_eq!(rig.status()["phase"], "Stopped");
+    assert_eq!(rig.looks().0, looks.0 + 1);
+}
+
+#[tokio::test]
+async fn after_a_start_the_first_list_is_waited_for_by_what_is_at_rest_alone() {
+    let mut rig = running().await;
+    rig.crash();
+    *rig.sky.inventory.lock().unwrap() = Some(rig.unlisted());
+    let (looks, writes) = (rig.looks(), rig.api.writes().len());
+    let pass = rig.pass().await;
+    assert_eq!(pass.requeue, Requeue::After(secs(2)));
+    assert_eq!((rig.looks(), rig.api.writes().len()), (looks, writes));
+    rig.api.delete();
+    rig.deliver();
+    rig.pass().await;
+    assert!(rig.looks().0 > looks.0, "a deletion waits for no list");
+}
+
+#[tokio::test]
+async fn after_a_start_what_the_list_does_not_show_is_asked_for() {
+    let mut rig = running().await;
+    rig.crash();
+    rig.cloud.lock().instances.clear();
+    rig.list();
+    let looks = rig.looks();
+    rig.pass().await;
+    assert_eq!(
+        rig.looks(),
+        (looks.0 + 1, looks.1 + 1),
+        "absence is no proof"
+    );
+    assert_eq!(rig.reason("Provisioned"), "Lost");
 }

@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 
 /// Seeds of the ordinary run.
-const SEEDS: u64 = 40;
+const SEEDS: u64 = 12;
 /// Seeds in which a planted bug must be found.
 const BUDGET: u64 = 40;
 /// What happens in one run.
