@@ -43,7 +43,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, area: Rect, model: &Model) {
     let stale = std::mem::replace(&mut canvas.stale, lacking.is_some());
     let results = u16::try_from(RESULTS.len()).unwrap_or(0);
     // One row for each level where there is room, else all of them in one.
-    let used = if area.height >= results * 2 + 1 {
+    let used = if area.height > results * 2 {
         levels(canvas, area, world);
         results + u16::from(area.height > results * 2 + 1)
     } else {
