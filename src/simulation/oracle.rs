@@ -1,5 +1,7 @@
 //! What must hold: after each step, and at the end.
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+
 use super::world::World;
 use crate::api::condition::{self, ConditionType};
 use crate::domain::{InstancePhase, ObjectKey, Uid};
@@ -269,6 +271,43 @@ impl World {
         }
     }
 
+    /// An object may end without an instance where the provider refuses it, or where nobody can find out.
+    fn end_without_id(
+        &self,
+        stored: &super::api_server::Stored,
+        ready: &Condition,
+        counts: &mut Counts,
+    ) -> Result<(), Broken> {
+        let (object, status) = (&stored.view.object, &stored.view.status);
+        let uid = &object.uid;
+        let bad = |what: &str| Err(format!("I4: {uid}: {what}"));
+        let life = self.lives.iter().find(|l| l.uid == *uid);
+        let doubtful = life.is_some_and(|l| l.unanswered || l.exited);
+        if self.swarm.basic && doubtful && ready.reason == "CreateInDoubt" {
+            counts.doubts += 1;
+            let stalled = condition::is_true(&status.conditions, ConditionType::Stalled);
+            return if stalled {
+                Ok(())
+            } else {
+                bad("in doubt and not Stalled")
+            };
+        }
+        let wanted = object.spec.as_ref().is_some_and(|s| s.image == "bad");
+        if wanted && self.cloud.live(uid).next().is_none() {
+            counts.refused += 1;
+            let stalled = condition::is_true(&status.conditions, ConditionType::Stalled);
+            return if ready.reason == "InvalidImage" && stalled {
+                Ok(())
+            } else {
+                Err(format!(
+                    "I11: {uid}: refused, but Ready says {}",
+                    ready.reason
+                ))
+            };
+        }
+        bad("no id")
+    }
+
     fn end_of(
         &self,
         stored: &super::api_server::Stored,
@@ -287,32 +326,8 @@ impl World {
         let Some(ready) = ready else {
             return bad("no condition Ready");
         };
-        let life = self.lives.iter().find(|l| l.uid == *uid);
         let Some(recorded) = object.known() else {
-            let doubtful = life.is_some_and(|l| l.unanswered || l.exited);
-            if self.swarm.basic && doubtful && ready.reason == "CreateInDoubt" {
-                counts.doubts += 1;
-                let stalled = condition::is_true(&status.conditions, ConditionType::Stalled);
-                return if stalled {
-                    Ok(())
-                } else {
-                    bad("in doubt and not Stalled")
-                };
-            }
-            let wanted = object.spec.as_ref().is_some_and(|s| s.image == "bad");
-            if wanted && self.cloud.live(uid).next().is_none() {
-                counts.refused += 1;
-                let stalled = condition::is_true(&status.conditions, ConditionType::Stalled);
-                return if ready.reason == "InvalidImage" && stalled {
-                    Ok(())
-                } else {
-                    Err(format!(
-                        "I11: {uid}: refused, but Ready says {}",
-                        ready.reason
-                    ))
-                };
-            }
-            return bad("no id");
+            return self.end_without_id(stored, ready, counts);
         };
         let machine = self.cloud.live(uid).find(|m| m.instance.id == recorded.id);
         let Some(machine) = machine else {

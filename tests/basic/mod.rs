@@ -133,10 +133,11 @@ fn a_create_without_an_answer_waits_for_a_person_and_is_never_sent_twice_by_itse
     });
     house.delete(&namespace, "doubt");
     house.gone(&namespace, "doubt");
-    let let_go = operator
-        .lines()
-        .into_iter()
-        .any(|line| line["message"] == "instance let go of" && line["name"] == "doubt");
-    assert!(let_go, "the log does not tell");
+    let let_go = |line: &Value| line["message"] == "instance let go of" && line["name"] == "doubt";
+    until_or(
+        "the log tells",
+        || operator.lines().iter().any(let_go),
+        || "the log does not tell".to_owned(),
+    );
     assert_eq!(cloud.posts(), 3);
 }

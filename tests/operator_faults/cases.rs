@@ -216,6 +216,18 @@ fn resident(pid: u32) -> u64 {
     kib.expect("a size") * 1024
 }
 
+/// Makes ten VMs of a ProviderConfig; gives their names.
+fn ten_of(tenant: &Tenant, kind: &str, config: &str) -> Vec<String> {
+    let names: Vec<String> = (0..10).map(|number| format!("{kind}-{number}")).collect();
+    let vms = names.iter().map(|name| {
+        let mut vm = manifest(&tenant.namespace, name);
+        vm["spec"]["providerRef"] = json!(config);
+        vm
+    });
+    tenant.house.apply_all(&vms.collect::<Vec<_>>());
+    names
+}
+
 /// Two ProviderConfigs of one namespace. One's provider is down, then throttled: the VMs of the other go on, in order
 /// and at their usual cost.
 #[test]
@@ -241,25 +253,11 @@ fn of_two_configs_the_one_in_trouble_holds_up_none_of_the_others_vms() {
     ];
     for (trouble, effect) in troubles {
         tenant.cloud.fault(json!({ "effect": effect }));
-        let names = |kind: &str| {
-            (0..10)
-                .map(|number| format!("{kind}-{trouble}-{number}"))
-                .collect::<Vec<_>>()
-        };
-        let mut all = Vec::new();
         // Those of the sound one come last.
-        for (kind, config) in [("held", "default"), ("free", "sound")] {
-            all.extend(names(kind).iter().map(|name| {
-                let mut vm = manifest(namespace, name);
-                vm["spec"]["providerRef"] = json!(config);
-                vm
-            }));
-        }
-        house.apply_all(&all);
-        for name in names("free") {
+        let held = ten_of(&tenant, &format!("held-{trouble}"), "default");
+        for name in ten_of(&tenant, &format!("free-{trouble}"), "sound") {
             house.ready(namespace, &name);
         }
-        let held = names("held");
         let early = tenant.vms().into_iter().filter(|vm| {
             let name = vm["metadata"]["name"].as_str().unwrap_or_default();
             crate::e2e::is_ready(vm) && held.iter().any(|one| one == name)

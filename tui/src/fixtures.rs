@@ -101,7 +101,12 @@ pub(crate) fn machine(number: usize, phase: &str) -> Machine {
     let ready = if phase == "Running" { "True" } else { "False" };
     Machine {
         uid: format!("uid-{number:05}"),
-        namespace: if number % 3 == 0 { "team-a" } else { "default" }.to_owned(),
+        namespace: if number.is_multiple_of(3) {
+            "team-a"
+        } else {
+            "default"
+        }
+        .to_owned(),
         name: format!("web-{number}"),
         phase: phase.to_owned(),
         cpu: 2,
