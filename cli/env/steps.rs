@@ -84,6 +84,18 @@ pub(crate) fn condition(object: &DynamicObject, name: &str) -> Option<String> {
 /// [`Exit::NotReady`] when the time is over, or what the look itself fails with.
 pub(crate) async fn wait<T>(
     what: &str,
+    look: impl AsyncFnMut() -> Result<Option<T>, Failure>,
+) -> Result<T, Failure> {
+    wait_within(TIMEOUT, what, look).await
+}
+
+/// The same within a time of the caller's.
+///
+/// # Errors
+/// As for [`wait`].
+pub(crate) async fn wait_within<T>(
+    limit: Duration,
+    what: &str,
     mut look: impl AsyncFnMut() -> Result<Option<T>, Failure>,
 ) -> Result<T, Failure> {
     let looking = async {
@@ -95,11 +107,11 @@ pub(crate) async fn wait<T>(
         }
     };
     let timed_out = |_elapsed| {
-        let cause = format!("waited {} s in vain until {what}", TIMEOUT.as_secs());
+        let cause = format!("waited {} s in vain until {what}", limit.as_secs());
         Failure::new(Exit::NotReady, "VMC-TIMEOUT", cause)
             .fix("run the same command again; it goes on where it is")
     };
-    tokio::time::timeout(TIMEOUT, looking)
+    tokio::time::timeout(limit, looking)
         .await
         .map_err(timed_out)?
 }

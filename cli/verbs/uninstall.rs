@@ -3,6 +3,8 @@
 
 mod objects;
 
+use std::time::Duration;
+
 use kube::Client;
 
 use super::confirm;
@@ -12,7 +14,7 @@ use super::interrupt::interruptible;
 use crate::cluster::{Cluster, ClusterArgs};
 use crate::env::apply;
 use crate::env::manifests;
-use crate::env::steps::wait;
+use crate::env::steps::wait_within;
 use crate::env::workload::{self, OPERATOR};
 use crate::hint::{Exit, Failure};
 use crate::output::{self, Talk};
@@ -35,7 +37,7 @@ pub(crate) struct Args {
     /// Leave the VMs at the provider
     #[arg(long)]
     orphan: bool,
-    /// Longest wait for VirtualMachines to go
+    /// Longest wait for VirtualMachines to go, and then for each object of the operator
     #[arg(long, value_name = "TIME", default_value = "10m")]
     timeout: Limit,
     /// Do not ask
@@ -98,7 +100,8 @@ async fn uninstall(args: &Args, cluster: &Cluster) -> Result<(), Failure> {
         configs.gone(args.timeout.0, &talk).await?;
         Objects::secrets(client).gone(args.timeout.0, &talk).await?;
     }
-    remove_all(client, &workload::operator(None, false)?).await?;
+    let limit = args.timeout.0;
+    remove_all(client, &workload::operator(None, false)?, limit).await?;
     if !works {
         // Only now: an operator that still came up would put them back.
         configs.delete().await?;
@@ -106,11 +109,11 @@ async fn uninstall(args: &Args, cluster: &Cluster) -> Result<(), Failure> {
             objects.release().await?;
         }
     }
-    remove_all(client, &manifests::objects(manifests::DEFINITIONS)?).await?;
+    remove_all(client, &manifests::objects(manifests::DEFINITIONS)?, limit).await?;
     // The namespace is the first of them, and what lives in it goes before it does.
     let mut rights = manifests::objects(manifests::RIGHTS)?;
     rights.reverse();
-    remove_all(client, &rights).await?;
+    remove_all(client, &rights, limit).await?;
     output::data("nothing is left of the operator")
 }
 
@@ -127,14 +130,18 @@ fn question(count: usize, orphan: bool, cluster: &Cluster) -> String {
 }
 
 /// Deletes objects one after another, and waits until each is gone.
-async fn remove_all(client: &Client, objects: &[kube::api::DynamicObject]) -> Result<(), Failure> {
+async fn remove_all(
+    client: &Client,
+    objects: &[kube::api::DynamicObject],
+    limit: Duration,
+) -> Result<(), Failure> {
     for object in objects {
         let label = label(object);
         if apply::remove(client, object)
             .await
             .map_err(apply::Error::into_failure)?
         {
-            wait(&format!("{label} is gone"), || async {
+            wait_within(limit, &format!("{label} is gone"), || async {
                 let present = apply::read(client, object).await;
                 let present = present.map_err(apply::Error::into_failure)?;
                 Ok(present.is_none().then_some(()))
