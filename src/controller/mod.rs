@@ -96,6 +96,20 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
         self
     }
 
+    /// A pass, and the next one at once where a create may follow the write before it: that write licenses the create
+    /// for a few seconds alone, and behind the passes of a thousand other objects they would be over each time.
+    ///
+    /// Cancelling: as for [`Reconciler::reconcile`].
+    pub async fn turn(&self, target: &Target) -> Pass {
+        let pass = self.reconcile(target).await;
+        let licensed = matches!(pass.action, "intend" | "note-attempt");
+        if licensed && pass.requeue == Requeue::Now {
+            self.reconcile(target).await
+        } else {
+            pass
+        }
+    }
+
     /// One pass over one target: at most one effect, then look again.
     ///
     /// Cancelling it leaves at most one write in doubt, as a crash would; the next pass finds out.

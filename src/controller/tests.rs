@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::domain::ErrorKind;
 use crate::lifecycle::fixtures::{no_config, policy, secs};
-use double::{Fault, has_finalizer};
+use double::{Fault, has_finalizer, key};
 use rig::Rig;
 
 #[tokio::test]
@@ -343,6 +343,18 @@ async fn a_live_read_that_fails_is_tried_again() {
     );
     let pass = rig.pass().await;
     assert_eq!(pass.action, "note-attempt", "the intent is six seconds old");
+}
+
+#[tokio::test]
+async fn a_create_follows_the_write_that_licenses_it_in_one_turn() {
+    // A thousand objects whose writes were over before their next turn once wrote again and again, for ever.
+    let rig = Rig::with_object();
+    let target = Target::Object(key());
+    assert_eq!(rig.loop_.turn(&target).await.action, "create");
+    let mut rig = Rig::with_object();
+    rig.pass().await;
+    rig.time.0.advance(secs(6));
+    assert_eq!(rig.loop_.turn(&target).await.action, "create");
 }
 
 #[tokio::test]
