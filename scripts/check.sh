@@ -47,13 +47,39 @@ prepare_control_plane() {
     rm -rf "$dir"
 }
 
+# Most of a test's time is waiting, so several test programs run at once: each has servers and folders of its own.
+# What one printed is shown when it has ended.
+run_programs() {
+    local logs failed=0
+    logs=$(mktemp -d)
+    export logs
+    # Folder of the package, and program; those that take long come first.
+    sed -n 's/.*"manifest_path":"\([^"]*\)\/Cargo.toml".*"profile":{[^}]*"test":true}.*"executable":"\([^"]*\)".*/\1 \2/p' "$1" |
+        awk '{ long = /operator_|up_survival|verbs/ ? 0 : 1; print long, $0 }' | sort -s -k1,1n | cut -d' ' -f2- >"$logs/programs"
+    [ -s "$logs/programs" ] || { echo 'check.sh: cargo named no test program' >&2; return 1; }
+    # shellcheck disable=SC2016 # the inner shell's words
+    xargs -P "${TEST_JOBS:-4}" -n 2 bash -c '
+        name=$(basename "$1") began=$SECONDS status=0
+        (cd "$0" && exec "$1") >"$logs/$name" 2>&1 </dev/null || status=$?
+        { printf "\n     Ran %s in %s s\n" "$name" "$SECONDS"; cat "$logs/$name"; } 2>&1 | { flock 9; cat; } 9>>"$logs/lock"
+        [ "$status" -eq 0 ] || { echo "$name" >>"$logs/failed"; exit 1; }
+    ' <"$logs/programs" || failed=1
+    [ ! -s "$logs/failed" ] || { echo 'check.sh: failed:'; cat "$logs/failed"; } >&2
+    rm -rf "$logs"
+    return "$failed"
+}
+
 run_tests() {
+    local messages failed=0
+    messages=$(mktemp)
     # Everything is compiled once, vmctl too: a plain build has other features and would compile all of it twice.
-    cargo test --workspace --all-features --locked --no-run
+    # Fail points are compiled in: the tests kill the operator at named points.
+    cargo test --workspace --all-features --locked --no-run --message-format=json-render-diagnostics >"$messages"
     prepare_control_plane
-    # Fail points are compiled in: the tests kill the operator at named points. Test files that start a control plane
-    # run one after another, as cargo does; inside a file they share it.
-    cargo test --workspace --all-features --locked --no-fail-fast
+    run_programs "$messages" || failed=1
+    rm -f "$messages"
+    cargo test --workspace --all-features --locked --doc || failed=1
+    return "$failed"
 }
 
 run_docs() {
