@@ -31,6 +31,10 @@ pub fn decide_departed(
     sighting: &Sighting,
     now: Moment,
 ) -> Plan {
+    // Its user let go of the instance, whoever took the last finalizer off.
+    if departed.last.deleting && departed.last.force_orphan.is_some() {
+        return Plan::new(Action::Forget, Reason::Deleting);
+    }
     match config {
         // Nothing was ever sent for it as far as anybody saw: a config that nobody can use is not held by it.
         Err(_) if !departed.sign => return Plan::new(Action::Forget, Reason::Deleting),

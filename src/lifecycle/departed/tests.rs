@@ -49,6 +49,20 @@ fn a_departed_object_is_forgotten_after_a_confirmed_absence_and_not_before() {
 }
 
 #[test]
+fn an_instance_that_its_user_let_go_of_is_left_alone() {
+    let sees = sees(Current::Present(running(1)));
+    for (deleting, expected) in [
+        (true, Action::Forget),
+        (false, Action::Delete(InstanceId::new("i-1"))),
+    ] {
+        let mut last = created(1);
+        last.deleting = deleting;
+        last.force_orphan = Some("accepted".to_owned());
+        check("let go", (true, last), &Ok(config()), &sees, &expected);
+    }
+}
+
+#[test]
 fn every_instance_of_a_departed_object_goes() {
     let sighting = Sighting {
         current: Current::Absent(Sureness::Confirmed),
