@@ -165,10 +165,14 @@ async fn one(
     Ok((applied, word))
 }
 
-/// Whether applying left an object as it was; who owns which field does not count.
+/// Whether applying left an object as it was; who owns which field does not count, nor what the operator says of it
+/// meanwhile.
 fn same(present: &Value, applied: &Value) -> bool {
     let stripped = |object: &Value| {
         let mut object = object.clone();
+        if let Value::Object(fields) = &mut object {
+            fields.remove("status");
+        }
         if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
             for field in ["managedFields", "resourceVersion", "generation"] {
                 metadata.remove(field);
