@@ -53,7 +53,7 @@ fn an_id_is_found_as_people_write_it() {
 
 fn page() -> String {
     let mut text = String::from(
-        "# Errors of vmctl\n\nMade from `cli/hint/ids.rs` and `cli/doctor/id.rs` by `UPDATE_DOCS=1 cargo test --bin vmctl docs`. \
+        "# Errors of vmctl\n\nMade from `cli/hint/ids/` and `cli/doctor/id.rs` by `UPDATE_DOCS=1 cargo test --bin vmctl docs`. \
          Change those, not this file.\n\nEvery failure is told as `error [ID]: cause`, followed by `what to do: …`. \
          `vmctl explain ID` prints the same here as on the command line.\n\n## Exit codes\n\n| code | meaning |\n|---|---|\n| 0 | success |\n",
     );
