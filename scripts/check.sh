@@ -47,23 +47,56 @@ prepare_control_plane() {
     rm -rf "$dir"
 }
 
+# Shows what runs under a process, and for how long: what a program that does not end was waiting for.
+show_tree() {
+    ps -eo pid,ppid,etimes,time,stat,args --cols 200 | awk -v root="$1" '
+        NR == 1 { print; next }
+        { line[$1] = $0; parent[$1] = $2; order[++n] = $1 }
+        END { for (i = 1; i <= n; i++) for (p = order[i]; p > 1; p = parent[p]) if (p == root) { print line[order[i]]; break } }'
+}
+
+# One test program in its package's folder. What it printed is shown when it has ended, or has been ended: a program
+# that waits for ever must name itself instead of holding up the whole gate.
+run_program() {
+    local folder=$1 program=$2 name began=$SECONDS status=0 pid waited=0
+    name=$(basename "$program")
+    printf '     Runs %s\n' "$name"
+    (cd "$folder" && exec setsid --wait "$program") >"$logs/$name" 2>&1 </dev/null &
+    pid=$!
+    while kill -0 "$pid" 2>/dev/null && [ "$waited" -lt "$TEST_LIMIT" ]; do
+        sleep 1
+        waited=$((waited + 1))
+    done
+    if kill -0 "$pid" 2>/dev/null; then
+        printf '\ncheck.sh: %s had not ended after %s s and was killed; it was running:\n' "$name" "$waited" >>"$logs/$name"
+        show_tree "$pid" >>"$logs/$name"
+        # Its own session: the servers that it started go with it.
+        pkill -KILL --session "$pid" 2>/dev/null || kill -KILL "$pid"
+    fi
+    wait "$pid" || status=$?
+    {
+        flock 9
+        printf '\n     Ran %s in %s s\n' "$name" "$((SECONDS - began))"
+        cat "$logs/$name"
+    } 9>>"$logs/lock"
+    [ "$status" -eq 0 ] || echo "$name: status $status" >>"$logs/failed"
+    return "$status"
+}
+
 # Most of a test's time is waiting, so several test programs run at once: each has servers and folders of its own.
-# What one printed is shown when it has ended.
 run_programs() {
-    local logs failed=0
+    local failed=0
     logs=$(mktemp -d)
-    export logs
+    # In seconds; the longest takes a few minutes on an idle machine.
+    TEST_LIMIT=${TEST_LIMIT:-1200}
+    export logs TEST_LIMIT
+    export -f run_program show_tree
     # Folder of the package, and program; those that take long come first.
     sed -n 's/.*"manifest_path":"\([^"]*\)\/Cargo.toml".*"profile":{[^}]*"test":true}.*"executable":"\([^"]*\)".*/\1 \2/p' "$1" |
         awk '{ long = /operator_|up_survival|verbs/ ? 0 : 1; print long, $0 }' | sort -s -k1,1n | cut -d' ' -f2- >"$logs/programs"
     [ -s "$logs/programs" ] || { echo 'check.sh: cargo named no test program' >&2; return 1; }
     # shellcheck disable=SC2016 # the inner shell's words
-    xargs -P "${TEST_JOBS:-4}" -n 2 bash -c '
-        name=$(basename "$1") began=$SECONDS status=0
-        (cd "$0" && exec "$1") >"$logs/$name" 2>&1 </dev/null || status=$?
-        { printf "\n     Ran %s in %s s\n" "$name" "$SECONDS"; cat "$logs/$name"; } 2>&1 | { flock 9; cat; } 9>>"$logs/lock"
-        [ "$status" -eq 0 ] || { echo "$name" >>"$logs/failed"; exit 1; }
-    ' <"$logs/programs" || failed=1
+    xargs -P "${TEST_JOBS:-4}" -n 2 bash -c 'run_program "$0" "$1"' <"$logs/programs" || failed=1
     [ ! -s "$logs/failed" ] || { echo 'check.sh: failed:'; cat "$logs/failed"; } >&2
     rm -rf "$logs"
     return "$failed"
