@@ -41,11 +41,23 @@ impl Operator {
         flags: &[&str],
         fail_point: Option<&str>,
     ) -> Self {
+        let ours = env!("CARGO_BIN_EXE_vmoperator");
+        Self::start_program(house, ours, kubeconfig, flags, fail_point)
+    }
+
+    /// The same of another build.
+    pub(crate) fn start_program(
+        house: &House,
+        program: &str,
+        kubeconfig: &Path,
+        flags: &[&str],
+        fail_point: Option<&str>,
+    ) -> Self {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let log = house.plane.dir().join(format!("operator-{number}.log"));
         let file = File::create(&log).expect("a log file");
-        let mut command = starter::tied(env!("CARGO_BIN_EXE_vmoperator"));
+        let mut command = starter::tied(program);
         command
             .arg("--kubeconfig")
             .arg(kubeconfig)

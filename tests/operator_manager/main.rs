@@ -13,6 +13,8 @@ mod support;
 #[cfg(test)]
 mod chaos;
 #[cfg(test)]
+mod dash;
+#[cfg(test)]
 mod leader;
 #[cfg(test)]
 mod metrics;
@@ -26,5 +28,7 @@ mod secure;
 mod stage;
 #[cfg(test)]
 mod stuck;
+#[cfg(test)]
+mod versions;
 #[cfg(test)]
 mod watches;
