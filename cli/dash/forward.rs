@@ -51,10 +51,10 @@ impl Forward {
         })
     }
 
-    /// Why the last connection came to nothing, told once.
+    /// Why the last connection came to nothing, if it did.
     pub(super) fn trouble(&self) -> Option<String> {
-        let mut trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
-        trouble.take()
+        let trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+        trouble.clone()
     }
 }
 
@@ -67,11 +67,17 @@ async fn accept(listener: TcpListener, pods: Api<Pod>, to: (String, u16), troubl
         }
         let (pods, to, trouble) = (pods.clone(), to.clone(), Arc::clone(&trouble));
         connections.spawn(async move {
-            let outcome = carry(connection, &pods, &to).await;
-            let mut told = trouble.lock().unwrap_or_else(PoisonError::into_inner);
-            *told = outcome.err();
+            let outcome = carry(connection, &pods, &to, &trouble).await;
+            if let Err(why) = outcome {
+                tell(&trouble, Some(why));
+            }
         });
     }
+}
+
+fn tell(trouble: &Trouble, why: Option<String>) {
+    let mut told = trouble.lock().unwrap_or_else(PoisonError::into_inner);
+    *told = why;
 }
 
 /// Carries one connection to its end.
@@ -79,6 +85,7 @@ async fn carry(
     mut connection: TcpStream,
     pods: &Api<Pod>,
     (pod, port): &(String, u16),
+    trouble: &Trouble,
 ) -> Result<(), String> {
     let opening = tokio::time::timeout(OPEN, pods.portforward(pod, &[*port])).await;
     let opened = opening.map_err(|_elapsed| "the port-forward does not open".to_owned())?;
@@ -87,6 +94,7 @@ async fn carry(
     else {
         return Err("the port-forward has no such port".to_owned());
     };
+    tell(trouble, None);
     let carried = tokio::select! {
         // Either side hung up; that is how connections end.
         _ended = tokio::io::copy_bidirectional(&mut connection, &mut stream) => Ok(()),
