@@ -72,7 +72,7 @@ fn the_gate_both_runtimes_the_manifests_and_the_images_are_run() {
         "scripts/check.sh",
         "scripts/e2e.sh ${{ matrix.runtime }}",
         "scripts/image.sh",
-        "scripts/lint-manifests.sh",
+        "scripts/dockerfile.sh",
         "kubectl apply -f config/crd/",
         "kubectl apply -f config/rbac/",
         "kubectl apply -f config/manager/",
