@@ -77,16 +77,19 @@ impl<P> Sight<P> {
 }
 
 impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
-    /// Observes one object; `None` where there is nothing of that name. Fails where only a live read could tell
+    /// Observes one object, `failures` passes of which failed in a row before; `None` where there is nothing of that name. Fails where only a live read could tell
     /// what to decide on, and none succeeds.
     pub(super) async fn observe(
         &self,
         key: &ObjectKey,
+        failures: u32,
     ) -> Result<Option<Sight<B::Cloud>>, ClusterError> {
         let Some(known) = self.version_to_decide_on(key).await? else {
             return Ok(None);
         };
         let object = &known.view.object;
+        self.knowledge
+            .remember(key, &object.uid, |memory| memory.begins_after(failures));
         let (config, cloud) = self.resolve(&object.key.namespace, &object.provider_ref);
         let mut sight = Sight {
             view: Arc::clone(&known.view),
@@ -373,9 +376,10 @@ pub(super) fn least(object: &crate::lifecycle::Object) -> Incarnation {
 pub(super) fn note(memory: &mut Memory, sighting: &Sighting, now: Moment) {
     match &sighting.current {
         Current::Unknown(error) => failed(memory, error, now),
-        Current::Present(_) | Current::Unproven(_) => {
+        Current::Present(instance) | Current::Unproven(instance) => {
             memory.forget_looks();
             memory.looked();
+            memory.presence_mut().shows(&instance.phase, now);
         }
         Current::Unasked | Current::Absent(_) => {}
     }

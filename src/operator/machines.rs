@@ -219,7 +219,7 @@ impl Reconcile<Target> for Machines {
 
     async fn reconcile(&self, job: &Job<Target>) -> Pass {
         failpoint::reach("pass");
-        let pass = self.reconciler.turn(&job.key).await;
+        let pass = self.reconciler.turn(&job.key, job.failures).await;
         self.follow_up();
         // The watch may have told of the end before; a departed object ends without the watch.
         let departed = matches!(job.key, Target::Departed { .. });

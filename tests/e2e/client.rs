@@ -150,3 +150,16 @@ pub(crate) fn condition(object: &Value, kind: &str) -> Option<(String, String)> 
     let text = |name: &str| found[name].as_str().unwrap_or_default().to_owned();
     Some((text("status"), text("reason")))
 }
+
+/// The events about an object, as `events.k8s.io/v1` has them, oldest first.
+pub(crate) fn events_about(
+    client: &Client,
+    namespace: &str,
+    (kind, name): (&str, &str),
+) -> Vec<Value> {
+    let path = format!("/apis/events.k8s.io/v1/namespaces/{namespace}/events");
+    let mut events = client.list(&path);
+    events.retain(|event| event["regarding"]["kind"] == kind && event["regarding"]["name"] == name);
+    events.sort_by_key(|event| event["metadata"]["name"].to_string());
+    events
+}

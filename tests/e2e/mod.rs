@@ -92,6 +92,7 @@ const _: fn() = || {
     let _ = (Cloud::hits, Cloud::revoke, Cloud::admit, Cloud::keys);
     let _ = (Cloud::make_as, checker::Evidence::glance);
     let _ = (Cloud::reuse, House::apply_all, House::cluster);
+    let _ = (Operator::start_ahead, client::events_about);
     let _ = (Operator::text, Operator::pid, Operator::debug_state);
     let _ = |request: &audit::Request| (request.agent.len(), request.query.len());
     let _ = (client::Client::text, client::Client::create);
