@@ -96,7 +96,8 @@ fn fifty_creates_that_wait_for_their_turn_cost_no_write_for_waiting() {
     let tenant = Tenant::new(prompt());
     let (house, namespace) = (tenant.house, tenant.namespace.as_str());
     let (_, operator) = House::with_operator();
-    let few = json!({ "rateLimit": { "requestsPerSecond": 5, "burst": 1 } });
+    // Nothing but the limits makes anybody wait, also on a busy machine.
+    let few = json!({ "rateLimit": { "requestsPerSecond": 5, "burst": 1 }, "timeoutSeconds": 20 });
     tenant.configure(few);
     house.usable(namespace);
     let pause =
@@ -132,9 +133,10 @@ fn fifty_creates_that_wait_for_their_turn_cost_no_write_for_waiting() {
     );
     assert!(waits > VMS, "nobody waited: {waits}");
     assert_eq!(intents, VMS);
-    // That it waits, that it is sent now, its id, that it runs; once in a while that the provider is usable or not.
-    assert!(states <= 5 * VMS, "{states} writes: {writes:#?}");
-    writes.retain(|write, count| write.contains("/status ") && *count > 7);
+    // That it waits, that the wait lasts, that it is sent now, its id, that it runs; those that met the provider's own
+    // refusal say so too, and are sent twice.
+    assert!(states <= 6 * VMS, "{states} writes: {writes:#?}");
+    writes.retain(|write, count| write.contains("/status ") && *count > 8);
     assert_eq!(writes, BTreeMap::new());
     for vm in tenant.vms() {
         assert!(vm["status"]["operation"].is_null(), "{vm:#}");
