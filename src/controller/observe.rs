@@ -154,7 +154,12 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
 
     /// The store's version, the overlay of our own write, or a live read where that overlay is in doubt.
     async fn version_to_decide_on(&self, key: &ObjectKey) -> Result<Option<Known>, ClusterError> {
-        let known = self.knowledge.get(key, self.time.now());
+        let mut known = self.knowledge.get(key, self.time.now());
+        if self.policy.planted(Planted::StaleStore)
+            && let (Some(known), Some(stored)) = (&mut known, self.knowledge.stored(key))
+        {
+            (known.view, known.doubtful) = (stored, false);
+        }
         if known.as_ref().is_none_or(|known| !known.doubtful) {
             return Ok(known);
         }

@@ -103,6 +103,8 @@ pub(crate) enum Planted {
     NotRaised,
     /// A create without an answer is repeated at a provider that knows no keys.
     DoubtRepeated,
+    /// The store's version is decided on although our own write since is known.
+    StaleStore,
     /// Losses are not counted before instances are made anew.
     LossesUncounted,
 }

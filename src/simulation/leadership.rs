@@ -62,6 +62,7 @@ impl World {
             &self.policy,
             &self.clock,
             &self.config,
+            self.access,
             &self.api,
             position,
         );
@@ -161,7 +162,8 @@ impl World {
             .iter()
             .flatten()
             .filter(|p| p.leading() && !p.paused)
-            .filter_map(|p| p.schedule.next_due());
+            .flat_map(|p| [p.schedule.next_due(), p.timers.next()])
+            .flatten();
         let lease = self.lease.map(|l| l.renewed + LEASE);
         let lease = lease.filter(|_| self.leaders().next().is_none());
         schedules

@@ -10,7 +10,9 @@
 
 mod api_server;
 mod arrival;
+mod client;
 mod cloud;
+mod leaders;
 mod leadership;
 mod losses;
 mod network;

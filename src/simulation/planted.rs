@@ -213,6 +213,18 @@ pub(super) const ROWS: &[Row] = &[
         any,
     ),
     row(
+        "retry below the fence",
+        Bug::Around(Doctored::RetryBelowFence),
+        "delete,pause,errors",
+        any,
+    ),
+    row(
+        "acting on a stale store",
+        Bug::Inside(Planted::StaleStore),
+        "edit,invalid,quota,lost",
+        any,
+    ),
+    row(
         "done after one look",
         Bug::Inside(Planted::OneLook),
         "delete,race,lag",

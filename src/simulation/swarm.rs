@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use crate::domain::Capabilities;
+use crate::lifecycle::{Config, Losses};
+
 macro_rules! words {
     ($($(#[doc = $doc:literal])+ $word:ident,)+) => {
         /// What may happen; everything that is off does not.
@@ -176,6 +179,40 @@ impl Swarm {
             basic: false,
             mass_loss: false,
             words,
+        }
+    }
+
+    /// The world's ProviderConfig.
+    pub(super) fn config(&self) -> Config {
+        Config {
+            name: "cloud".to_owned(),
+            terminating: false,
+            protected: true,
+            paused: false,
+            watched: false,
+            awaited: false,
+            allow_unsafe_create: false,
+            confirmed_loss: None,
+            losses: Losses::default(),
+            timeout: self.timeout,
+            poll: self.poll,
+            capabilities: if self.basic {
+                Capabilities::default()
+            } else {
+                self.offered()
+            },
+        }
+    }
+
+    fn offered(&self) -> Capabilities {
+        Capabilities {
+            account: None,
+            list: true,
+            tag_filter: true,
+            list_lag: self.lag,
+            changes: false,
+            key_lifetime: Some(self.key_life),
+            delete_is_async: self.words.slowdelete,
         }
     }
 }

@@ -66,6 +66,8 @@ impl Setting {
 }
 
 fn world(seed: u64, setting: Setting, keep: bool) -> World {
+    // The production breaker draws its jitter from the thread's generator.
+    fastrand::seed(seed);
     let mut random = fastrand::Rng::with_seed(seed ^ 0x5eed_0000_0000_0000);
     let mut swarm = Swarm::draw(&mut random, setting.words);
     (setting.steer)(&mut swarm);
@@ -123,6 +125,7 @@ fn seeds() {
     let began = SystemClock.now();
     let mut sum = Counts::default();
     let (mut steps, mut faults) = (0u64, 0u64);
+    let (mut waits, mut probes) = (0u64, 0u64);
     let mut failures: Vec<(u64, Broken)> = Vec::new();
     let most = usize::try_from(number("SIM_FAILURES").unwrap_or(1)).unwrap();
     for seed in first..first + seeds {
@@ -130,6 +133,8 @@ fn seeds() {
             Ok(verdict) => {
                 steps += u64::from(verdict.steps);
                 faults += u64::from(verdict.faults);
+                waits += u64::from(verdict.held.0);
+                probes += u64::from(verdict.held.1);
                 sum.add(&verdict.counts);
                 if seed % 100 == 0 {
                     let again = run(seed, setting).map(|v| v.hash);
@@ -157,8 +162,17 @@ fn seeds() {
     println!(
         "at the end: {sum:?} (leaked: instances left to the orphan sweep, as the protocol excuses)"
     );
+    println!(
+        "calls waited for the limiter {waits} times, and breakers probed the cloud {probes} times"
+    );
     if let Some((seed, broken)) = failures.first() {
         panic!("seed {seed}: {broken}\nreplay: {}", replay_with(*seed));
+    }
+    if seeds >= DEFAULT_SEEDS && setting.words.is_none() {
+        assert!(
+            waits > 0 && probes > 0,
+            "limiter or breaker never did anything"
+        );
     }
 }
 
