@@ -271,7 +271,12 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
             now: self.time.now(),
         };
         let before = self.knowledge.newest(&key);
-        match self.cluster.live(&key).await {
+        let live = if self.policy.planted(Planted::StaleStore) {
+            Ok(None)
+        } else {
+            self.cluster.live(&key).await
+        };
+        match live {
             Ok(Some(view)) if view.object.uid == *uid => {
                 self.accept_live(&key, before.as_ref(), Some(view));
                 self.knowledge.forget_departed(uid);

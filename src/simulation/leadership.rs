@@ -41,7 +41,13 @@ impl World {
             .map(|e| e.view.object.uid.clone())
             .filter(|uid| !process.store.values().any(|v| v.object.uid == *uid))
             .collect();
-        process.list(&self.api, self.api.log.len());
+        let len = self.api.log.len();
+        let back = if self.storm && self.swarm.back_in_time {
+            self.random.usize(..=4)
+        } else {
+            0
+        };
+        process.list(&self.api, len - back.min(len));
         self.note_jump(&skipped);
     }
 

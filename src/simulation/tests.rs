@@ -58,6 +58,7 @@ impl Setting {
         match std::env::var("SIM_STEER").as_deref() {
             Ok("basic") => setting.steer = super::planted::basic,
             Ok("mass_loss") => setting.steer = super::planted::mass_loss,
+            Ok("back_in_time") => setting.steer = super::planted::back_in_time,
             Ok(other) => panic!("SIM_STEER names no world: {other}"),
             Err(_) => {}
         }
@@ -281,4 +282,19 @@ fn what_vanished_all_at_once_is_not_made_anew_before_somebody_confirms_it() {
         &["", "crash,relabel,lag", "crash,lost,errors,relist,pause"],
     );
     assert!(sum.running > 0);
+}
+
+/// B9: the API server's data went back in time, or another of its caches is behind.
+#[test]
+fn lists_that_show_an_older_state_than_before_make_and_delete_nothing_wrong() {
+    let sum = steered(
+        super::planted::back_in_time,
+        &[
+            "relist",
+            "relist,delete",
+            "relist,crash,vanish",
+            "relist,lost,edit,delete",
+        ],
+    );
+    assert!(sum.running > 0 && sum.gone > 0);
 }

@@ -275,7 +275,7 @@ impl World {
                 malice / 2 + 1,
                 Event::Pause(slot),
             );
-            let behind = process.cursor < self.api.log.len();
+            let behind = process.cursor < self.api.log.len() || self.swarm.back_in_time;
             fault(
                 words.relist && behind && !process.paused,
                 malice / 2 + 1,
