@@ -12,10 +12,10 @@ use crate::e2e::proxy::{Effect, Proxy};
 use crate::e2e::{until, until_or};
 use crate::stage::Stage;
 
-/// Objects, each of a megabyte: on one page of a list.
-const LARGE: usize = 12;
+/// Objects, each of a quarter of a megabyte: on one page of a list.
+const LARGE: usize = 16;
 /// Room that the operator has for it.
-const ROOM: u64 = 6 << 20;
+const ROOM: u64 = 2 << 20;
 
 /// A figure of `/proc/PID/status`, in bytes.
 fn memory(operator: &Operator, what: &str) -> u64 {
@@ -37,7 +37,7 @@ fn bound(operator: &Operator, room: u64) {
     prlimit(pid, Resource::Data, limit).expect("the limit can be set");
 }
 
-/// A16, shortened: twelve objects of a megabyte and memory for six of them stand for ten thousand objects. The list
+/// A16, shortened: four megabytes of objects and memory for two of them stand for ten thousand objects. The list
 /// kills the process; the next one, with more memory, finds everything as it was.
 #[test]
 fn an_operator_that_runs_out_of_memory_over_a_list_leaves_everything_to_the_next_one() {
@@ -46,12 +46,7 @@ fn an_operator_that_runs_out_of_memory_over_a_list_leaves_everything_to_the_next
     let path = format!("{GROUP}/namespaces/{}/virtualmachines", stage.namespace);
     let large = |number: usize| {
         let mut vm = manifest(&stage.namespace, &format!("large-{number}"));
-        let value = "y".repeat(63);
-        let label = |number: usize| (format!("l{number}"), json!(value));
-        vm["metadata"]["labels"] = (0..10_000)
-            .map(label)
-            .collect::<serde_json::Map<_, _>>()
-            .into();
+        vm["metadata"]["annotations"] = json!({ "filler": "x".repeat(250 << 10) });
         vm["spec"]["connectionSecret"] = json!({ "enabled": false });
         vm["spec"]["service"] = json!({ "enabled": false });
         vm
