@@ -127,9 +127,9 @@ fn large(namespace: &str, name: &str, annotations: usize, labels: usize) -> Valu
 }
 
 /// E14: an object that fills what the store takes lives like any other; one whose annotations leave no room for our
-/// intent makes nothing, says so, and is made once there is room.
+/// intent makes nothing, is told about in the log, and is made once there is room.
 #[test]
-fn objects_at_the_limits_of_size_are_made_or_say_that_there_is_no_room() {
+fn objects_at_the_limits_of_size_are_made_and_without_room_nothing_is_and_the_log_says_why() {
     let stage = Stage::set();
     let operator = stage.leader("leader");
     stage.house.usable(&stage.namespace);
@@ -156,7 +156,6 @@ fn objects_at_the_limits_of_size_are_made_or_say_that_there_is_no_room() {
         },
         || format!("{:?}", shown()),
     );
-    println!("an object without room shows {:?}", shown());
     assert_eq!(stage.cloud.ours().len(), 2, "made without its intent");
     let patch = json!({ "metadata": { "annotations": { "filler": "little" } } });
     stage.house.client.merge(&path, "full", &patch);
