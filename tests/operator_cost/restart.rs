@@ -20,8 +20,9 @@ use super::e2e::until_or;
 const VMS: usize = 1000;
 /// Those that are updated all the time.
 const HOT: usize = 50;
-/// A hundred updates a second, all of them together.
-const PAUSE: Duration = Duration::from_millis(10);
+/// Who updates them, each once in [`PAUSE`]: a hundred times a second, where the API server is not too busy for it.
+const USERS: usize = 8;
+const PAUSE: Duration = Duration::from_millis(80);
 /// Calls to the provider per second after the restart: the queue is long for many seconds.
 const RATE: u32 = 150;
 /// Most calls for others between the arrival of a new object and the first call for it. Before it stand the hot ones,
@@ -137,7 +138,9 @@ fn after_a_restart_among_many_vms_and_hot_ones_all_are_looked_at_and_a_new_one_d
     let (stop, updates) = (AtomicBool::new(false), AtomicUsize::new(0));
     let restarted = cloud.log().len();
     thread::scope(|scope| {
-        scope.spawn(|| keep_hot(house, &namespace, &stop, &updates));
+        for _user in 0..USERS {
+            scope.spawn(|| keep_hot(house, &namespace, &stop, &updates));
+        }
         let end = StopOnDrop(&stop);
         let operator = Operator::start(house, &flags).ready();
         until_or(
