@@ -105,6 +105,47 @@ fn keep_hot(house: &House, namespace: &str, stop: &AtomicBool, updates: &AtomicU
     }
 }
 
+/// Lets an operator make so many VMs, and ends it; gives their ids. The next one may call less often.
+fn populate(house: &House, namespace: &str, cloud: &Cloud, count: usize) -> BTreeSet<String> {
+    configure(house, namespace, cloud, 1000);
+    let only = format!("--namespaces={namespace}");
+    let flags = ["--leader-elect=false", &only, "--concurrency=32"];
+    let operator = Operator::start(house, &flags).ready();
+    house.usable(namespace);
+    let path = format!("{GROUP}/namespaces/{namespace}/virtualmachines");
+    let objects: Vec<Value> = (0..count)
+        .map(|number| object(namespace, &format!("vm-{number}")))
+        .collect();
+    house.client.create_all(&path, &objects);
+    all_run(&operator, count);
+    operator.kill();
+    configure(house, namespace, cloud, RATE);
+    let ours = cloud.ours();
+    let ids: BTreeSet<String> = ours
+        .iter()
+        .filter_map(|vm| vm["id"].as_str().map(str::to_owned))
+        .collect();
+    assert_eq!(ids.len(), count);
+    ids
+}
+
+/// Makes an object while the others are looked at; gives how many calls for others come before the first for it.
+fn before_the_new_one(house: &House, namespace: &str, cloud: &Cloud, operator: &Operator) -> usize {
+    let before = cloud.log().len();
+    let path = format!("{GROUP}/namespaces/{namespace}/virtualmachines");
+    house.client.create(&path, &object(namespace, "new"));
+    let mut position = None;
+    until_or(
+        "the new one is asked for",
+        || {
+            position = made_at(cloud, &cloud.log(), "new");
+            position.is_some()
+        },
+        || format!("{:#}", operator.state()["workers"]),
+    );
+    position.expect("it was made") - before
+}
+
 #[test]
 fn after_a_restart_among_many_vms_and_hot_ones_all_are_looked_at_and_a_new_one_does_not_wait_for_them()
  {
@@ -117,24 +158,7 @@ fn after_a_restart_among_many_vms_and_hot_ones_all_are_looked_at_and_a_new_one_d
     let namespace = house.namespace();
     let only = format!("--namespaces={namespace}");
     let flags = ["--leader-elect=false", &only];
-    configure(house, &namespace, &cloud, 1000);
-    let first = [&flags[..], &["--concurrency=32"]].concat();
-    let operator = Operator::start(house, &first).ready();
-    house.usable(&namespace);
-    let path = format!("{GROUP}/namespaces/{namespace}/virtualmachines");
-    let objects: Vec<Value> = (0..count)
-        .map(|number| object(&namespace, &format!("vm-{number}")))
-        .collect();
-    house.client.create_all(&path, &objects);
-    all_run(&operator, count);
-    operator.kill();
-    configure(house, &namespace, &cloud, RATE);
-    let ids: BTreeSet<String> = cloud
-        .ours()
-        .iter()
-        .filter_map(|vm| vm["id"].as_str().map(str::to_owned))
-        .collect();
-    assert_eq!(ids.len(), count);
+    let ids = populate(house, &namespace, &cloud, count);
     let (stop, updates) = (AtomicBool::new(false), AtomicUsize::new(0));
     let restarted = cloud.log().len();
     thread::scope(|scope| {
@@ -148,19 +172,9 @@ fn after_a_restart_among_many_vms_and_hot_ones_all_are_looked_at_and_a_new_one_d
             || asked(&cloud.log()[restarted..]).len() > count / 10,
             || format!("{:#}", operator.state()["workers"]),
         );
-        let (before, hot) = (cloud.log().len(), updates.load(Ordering::Relaxed));
-        house.client.create(&path, &object(&namespace, "new"));
-        let mut position = None;
-        until_or(
-            "the new one is asked for",
-            || {
-                position = made_at(&cloud, &cloud.log(), "new");
-                position.is_some()
-            },
-            || format!("{:#}", operator.state()["workers"]),
-        );
+        let others = before_the_new_one(house, &namespace, &cloud, &operator);
+        let hot = updates.load(Ordering::Relaxed);
         let waiting = operator.state()["workers"][0]["readyLow"].clone();
-        let others = position.expect("it was made") - before;
         println!(
             "{count} VMs: {others} calls for others before the first for the new one; {hot} updates so far; {waiting} wait"
         );

@@ -2,21 +2,17 @@
 
 use std::time::Duration;
 
-use mock_provider::Options;
 use serde_json::json;
 
 use crate::e2e::client::condition;
-use crate::e2e::cloud::prompt;
 use crate::stage::Stage;
 
 /// C10: provisioning for ever is said to be slow, polled gently, and a deletion meanwhile leaves nothing.
 #[test]
 fn a_vm_that_is_provisioning_for_ever_is_told_about_and_can_be_deleted_meanwhile() {
-    let never = Options {
-        provisioning_delay: Duration::from_hours(24),
-        ..prompt()
-    };
-    let stage = Stage::with(never, |url| json!({ "endpoint": url, "timeoutSeconds": 5 }));
+    let stage = Stage::set();
+    let day = Duration::from_hours(24).as_millis();
+    stage.cloud.set(json!({ "provisioningMilliseconds": day }));
     let deadline = "--provisioning-deadline=2s";
     let operator = stage.start("patient", &[deadline], None).ready();
     stage.until_leads("patient");
