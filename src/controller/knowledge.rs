@@ -74,6 +74,12 @@ impl Knowledge {
         })
     }
 
+    /// The store's version alone, whatever we wrote since: what a planted bug decides on.
+    pub(super) fn stored(&self, key: &ObjectKey) -> Option<Arc<View>> {
+        let inner = self.lock();
+        Some(Arc::clone(&inner.objects.get(key)?.stored))
+    }
+
     /// Whether this version is the answer of our own last write to the object, which the store is about to catch up
     /// with: nothing in it is news.
     #[must_use]

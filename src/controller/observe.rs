@@ -157,7 +157,12 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
 
     /// The store's version, the overlay of our own write, or a live read where that overlay is in doubt.
     async fn version_to_decide_on(&self, key: &ObjectKey) -> Result<Option<Known>, ClusterError> {
-        let known = self.knowledge.get(key, self.time.now());
+        let mut known = self.knowledge.get(key, self.time.now());
+        if self.policy.planted(Planted::StaleStore)
+            && let (Some(known), Some(stored)) = (&mut known, self.knowledge.stored(key))
+        {
+            (known.view, known.doubtful) = (stored, false);
+        }
         if known.as_ref().is_none_or(|known| !known.doubtful) {
             return Ok(known);
         }
@@ -269,7 +274,12 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
             now: self.time.now(),
         };
         let before = self.knowledge.newest(&key);
-        match self.cluster.live(&key).await {
+        let live = if self.policy.planted(Planted::StaleStore) {
+            Ok(None)
+        } else {
+            self.cluster.live(&key).await
+        };
+        match live {
             Ok(Some(view)) if view.object.uid == *uid => {
                 self.accept_live(&key, before.as_ref(), Some(view));
                 self.knowledge.forget_departed(uid);

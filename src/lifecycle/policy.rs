@@ -121,6 +121,8 @@ pub(crate) enum Planted {
     NotRaised,
     /// A create without an answer is repeated at a provider that knows no keys.
     DoubtRepeated,
+    /// The store is believed, whatever we wrote since, and where it says that an object is gone.
+    StaleStore,
     /// Losses are not counted before instances are made anew.
     LossesUncounted,
 }

@@ -224,7 +224,7 @@ async fn work(
         tasks.spawn(watch);
     }
     ready_until_shutdown(&ready, &parts.shutdown);
-    machines.liveness(&live);
+    machines.liveness(&live, parts.settings.pass_limit);
     liveness::watches(&live, &parts);
     liveness::election(&live, &parts, &election);
     let debug = debug::Debug::new(&parts, &machines, &configs, &inventories, &election);

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::path::Path;
 use std::sync::LazyLock;
 
-use kube::api::{DeleteParams, GetParams, ListParams, PostParams};
+use kube::api::{DeleteParams, GetParams, ListParams, Patch, PatchParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::Value;
 use tokio::runtime::Runtime;
@@ -112,6 +112,15 @@ impl Client {
             .expect("a valid request");
         let answer = self.0.request::<Value>(request).await;
         answer.unwrap_or_else(|error| panic!("{object} was not made: {error}"));
+    }
+
+    /// Merges a patch into an object; one that is gone, or a server that is busy, is as good: the next patch follows.
+    pub(crate) fn merge(&self, collection: &str, name: &str, patch: &Value) {
+        let patch = Patch::Merge(patch);
+        let request = kube::core::Request::new(collection)
+            .patch(name, &PatchParams::default(), &patch)
+            .expect("a valid request");
+        drop(wait_for(self.0.request::<Value>(request)));
     }
 
     /// Deletes an object; one that is gone already is as good.
