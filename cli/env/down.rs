@@ -14,7 +14,7 @@ use rustix::process::Signal;
 use super::journal::{Event, Journal};
 use super::name::Name;
 use super::state::State;
-use super::{Environment, Selection, leftovers};
+use super::{Environment, Selection, context, leftovers};
 use crate::clock;
 use crate::hint::{Exit, Failure};
 use crate::output::{self, Talk};
@@ -135,6 +135,7 @@ pub(crate) async fn remove(
             }
             cluster.remove(talk).await?;
         }
+        context::release(environment, talk).await;
         fs::remove_dir_all(environment.dir()).map_err(|error| {
             let cause = format!("cannot remove {}: {error}", environment.dir().display());
             Failure::new(Exit::Failure, "VMC-REMOVE", cause)

@@ -68,13 +68,16 @@ fn the_users_own_kubeconfig_and_home_are_as_before_to_the_last_bit() {
         )
     };
     let before = state();
-    let succeed = |args: &[&str]| {
+    let run = |args: &[&str]| {
         let mut command = sandbox.command(args);
         command
             .env("HOME", home.path())
             .env("XDG_CACHE_HOME", cache())
             .env_remove("KUBECONFIG");
-        let output = command.output().unwrap();
+        command.output().unwrap()
+    };
+    let succeed = |args: &[&str]| {
+        let output = run(args);
         assert!(
             output.status.success(),
             "{args:?}: {}",
@@ -94,11 +97,50 @@ fn the_users_own_kubeconfig_and_home_are_as_before_to_the_last_bit() {
         ],
         &["kubectl", "get", "vm"],
         &["up"],
-        &["down", "--verify"],
     ] {
         succeed(args);
         assert!(state() == before, "after {args:?}");
     }
+    // A stale lock of somebody else keeps only what would change the file from being done.
+    let locked = run(&["up", "--use-context"]);
+    assert_eq!(locked.status.code(), Some(5), "{locked:?}");
+    assert!(
+        String::from_utf8_lossy(&locked.stderr).contains("config.lock"),
+        "{locked:?}"
+    );
+    assert!(state() == before);
+    let lock = home.path().join(".kube").join("config.lock");
+    fs::remove_file(&lock).unwrap();
+    succeed(&["up", "--use-context"]);
+    only_the_context_is_changed(&link);
+    fs::write(&lock, "stale").unwrap();
+    let changed = state();
+    succeed(&["up"]);
+    assert!(state() == changed);
+    fs::remove_file(&lock).unwrap();
+    succeed(&["down", "--verify"]);
+    fs::write(&lock, "stale").unwrap();
+    let after = state();
+    assert!(
+        (&before.0, &before.1, &before.3) == (&after.0, &after.1, &after.3),
+        "to the last byte"
+    );
+    assert_eq!(before.2.3, after.2.3, "the mode");
+}
+
+/// The user's lines are there, the link is one, and the environment's context is current.
+fn only_the_context_is_changed(link: &Path) {
+    let text = fs::read_to_string(link).unwrap();
+    assert!(
+        text.starts_with("# mine\n") && text.contains("\nunknown: field\n"),
+        "{text}"
+    );
+    let config: serde_json::Value = serde_saphyr::from_str(&text).unwrap();
+    assert_eq!(config["current-context"], "vmctl-dev");
+    assert_eq!(config["contexts"][0]["name"], "vmctl-dev");
+    let mode = fs::metadata(link).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode, 0o640);
+    assert!(fs::symlink_metadata(link).unwrap().is_symlink());
 }
 
 /// Runs a script in a network namespace of its own, with nothing but the loopback address, and with a home that cannot

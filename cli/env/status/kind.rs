@@ -29,10 +29,7 @@ pub(super) async fn run(
     record: &Record,
     format: Format,
 ) -> Result<(), Failure> {
-    let mut found = Found::default();
-    found.lack = look(environment, record, &mut found)
-        .await
-        .unwrap_or_else(|failure| Some(failure.cause));
+    let found = found(environment, record).await;
     output::data(&match format {
         Format::Text => text(environment, record, &found),
         Format::Json => json!({
@@ -45,7 +42,20 @@ pub(super) async fn run(
     verdict(environment, found.lack)
 }
 
-/// What it lacks.
+/// What it lacks; `None` when it is ready.
+pub(super) async fn lack(environment: &Environment, record: &Record) -> Option<String> {
+    found(environment, record).await.lack
+}
+
+async fn found(environment: &Environment, record: &Record) -> Found {
+    let mut found = Found::default();
+    found.lack = look(environment, record, &mut found)
+        .await
+        .unwrap_or_else(|failure| Some(failure.cause));
+    found
+}
+
+/// The same, and what was found on the way.
 async fn look(
     environment: &Environment,
     record: &Record,

@@ -1,6 +1,6 @@
 //! The container engine below kind: Docker, else Podman.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::program::{Error, Program};
@@ -29,6 +29,17 @@ pub(crate) struct Container {
     pub(crate) name: String,
     /// Whether it runs.
     pub(crate) running: bool,
+}
+
+/// What an engine says about the machine that it runs on. What it does not say is missing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Host {
+    /// Version of control groups, 1 or 2.
+    pub(crate) cgroups: Option<u32>,
+    /// Where images and containers are kept.
+    pub(crate) root: Option<PathBuf>,
+    /// Whether it runs without the rights of root.
+    pub(crate) rootless: bool,
 }
 
 impl Engine {
@@ -70,6 +81,21 @@ impl Engine {
     /// Its version.
     pub(crate) fn version(&self) -> &str {
         &self.version
+    }
+
+    /// What it says about its machine.
+    ///
+    /// # Errors
+    /// The engine fails.
+    pub(crate) async fn host(&self) -> Result<Host, Error> {
+        let form = match self.name {
+            "podman" => {
+                "{{.Host.CgroupsVersion}}\t{{.Store.GraphRoot}}\t{{.Host.Security.Rootless}}"
+            }
+            _docker => "{{.CgroupVersion}}\t{{.DockerRootDir}}\t{{.SecurityOptions}}",
+        };
+        let said = self.program.run(&["info", "--format", form], LOOK).await?;
+        Ok(host(&said))
     }
 
     /// The containers of a cluster; none when there is no such cluster.
@@ -151,6 +177,17 @@ impl Engine {
     }
 }
 
+fn host(said: &str) -> Host {
+    let mut fields = said.trim_end_matches('\n').split('\t');
+    let mut field = || fields.next().unwrap_or_default().trim();
+    let (cgroups, root, security) = (field(), field(), field());
+    Host {
+        cgroups: cgroups.trim_start_matches('v').parse().ok(),
+        root: (!root.is_empty()).then(|| PathBuf::from(root)),
+        rootless: security == "true" || security.contains("rootless"),
+    }
+}
+
 fn parse(list: &str) -> Vec<Container> {
     let lines = list.lines().filter_map(|line| line.split_once('\t'));
     lines
@@ -164,6 +201,17 @@ fn parse(list: &str) -> Vec<Container> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn either_engine_tells_about_its_machine_and_may_leave_things_out() {
+        let docker = host("1\t/var/lib/docker\t[name=seccomp,profile=builtin]\n");
+        assert_eq!((docker.cgroups, docker.rootless), (Some(1), false));
+        assert_eq!(docker.root, Some(PathBuf::from("/var/lib/docker")));
+        let podman = host("v2\t/home/me/storage\ttrue\n");
+        assert_eq!((podman.cgroups, podman.rootless), (Some(2), true));
+        assert!(host("2\t/x\t[name=rootless]").rootless);
+        assert_eq!(host(""), Host::default());
+    }
 
     #[test]
     fn containers_are_read_with_their_state() {
