@@ -70,7 +70,9 @@ impl Machine {
             .env_remove("VMCTL_NODE_IMAGE")
             // Where the embedded runtime is chosen it ends at once: it finds no programs.
             .env("KUBEBUILDER_ASSETS", self.path("empty"))
-            .env("XDG_CACHE_HOME", self.path("empty"));
+            .env("XDG_CACHE_HOME", self.path("empty"))
+            .env("HTTPS_PROXY", "http://127.0.0.1:9")
+            .env("NO_PROXY", "");
         command.output().unwrap().into()
     }
 
@@ -124,14 +126,70 @@ fn the_runtime_is_chosen_by_what_the_machine_can() {
     let bare = Machine::new();
     fails(&bare.vmctl(&["up", "--offline"]), 6, &["download: skipped"]);
     let equipped = Machine::equipped("0.33.0");
-    fails(
-        &equipped.vmctl(&["up"]),
-        6,
-        &["the node image cannot be had"],
-    );
+    let up = equipped.vmctl(&["up", "--runtime", "kind"]);
+    fails(&up, 6, &["the node image cannot be had"]);
     // From here on it is an environment of kind, whatever is said.
     let other = equipped.vmctl(&["up", "--runtime", "embedded"]);
     fails(&other, 5, &["is of runtime kind", "vmctl down --env dev"]);
+    fails(&equipped.vmctl(&["up"]), 6, &["kind create"]);
+    // Only the embedded runtime has an audit log.
+    let audited = Machine::equipped("0.33.0").vmctl(&["up", "--audit-log", "--offline"]);
+    fails(&audited, 6, &["download: skipped"]);
+}
+
+#[test]
+fn where_nobody_asked_for_kind_and_it_makes_no_cluster_the_embedded_runtime_takes_over() {
+    for args in [&["up"] as &[&str], &["up", "--offline"]] {
+        let machine = Machine::equipped("0.33.0");
+        let answer = machine.vmctl(args);
+        let says = [
+            "kind makes no cluster on this machine",
+            "--node-image IMAGE insists",
+        ];
+        fails(&answer, 6, &says);
+        assert!(
+            !answer.stderr.contains("--runtime embedded"),
+            "{}",
+            answer.stderr
+        );
+        // Nothing of kind is left, neither at the engine nor in the environment.
+        assert_eq!(fs::read_to_string(machine.path("nodes")).unwrap(), "");
+        let dir = machine.sandbox.environment("dev");
+        assert!(!dir.join("kind.json").exists());
+        let down = machine.vmctl(&["down", "--verify"]);
+        assert_eq!(down.code, Some(0), "{}", down.stderr);
+    }
+}
+
+#[test]
+fn whoever_names_a_node_image_means_kind() {
+    let machine = Machine::equipped("0.33.0");
+    let answer = machine.vmctl(&["up", "--node-image=node:1"]);
+    fails(&answer, 6, &["the node image cannot be had"]);
+    assert!(
+        !answer.stderr.contains("taken instead"),
+        "{}",
+        answer.stderr
+    );
+    assert_eq!(machine.record()["asked"], true);
+}
+
+#[test]
+fn programs_are_told_that_another_runtime_took_over() {
+    let machine = Machine::equipped("0.33.0");
+    let answer = machine.vmctl(&["up", "--output", "json", "--offline"]);
+    assert_eq!(answer.code, Some(6), "{}", answer.stderr);
+    let lines = answer.stdout.lines();
+    let events: Vec<Value> = lines
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let place = events
+        .iter()
+        .position(|event| event["status"] == "replaced");
+    let after = &events[place.expect("an event says so") + 1];
+    assert_eq!(after["step"], "preflight");
+    assert_eq!(after["index"], 1);
+    assert_eq!(after["total"], 12);
 }
 
 #[test]

@@ -181,6 +181,14 @@ impl Environment {
             .map_err(|error| self.unusable(&error))
     }
 
+    /// It is not, or no longer, one of kind.
+    ///
+    /// # Errors
+    /// The file cannot be removed.
+    pub(crate) fn forget_kind(&self) -> Result<(), Failure> {
+        Record::remove(&self.dir).map_err(|error| self.unusable(&error))
+    }
+
     /// Says what is wanted of the supervisor. True when that is new.
     ///
     /// # Errors

@@ -182,6 +182,18 @@ impl Report {
         Ok(())
     }
 
+    /// Begins anew with `total` steps: what was taken so far led nowhere and is not in the summary.
+    ///
+    /// # Errors
+    /// Nobody reads stdout any more.
+    pub(crate) fn restart(&mut self, total: usize, why: &str) -> Result<(), Failure> {
+        self.talk.line(why);
+        self.event("cluster", "replaced", Some(why), None, None)?;
+        self.total = total;
+        self.taken.clear();
+        Ok(())
+    }
+
     /// The steps so far.
     pub(crate) fn taken(&self) -> &[Taken] {
         &self.taken

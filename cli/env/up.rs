@@ -1,15 +1,19 @@
 //! `vmctl up`: makes an environment so that a VirtualMachine can be created in it right now.
 
+mod choice;
+
 use std::time::Duration;
 
 use tokio::signal::unix::SignalKind;
+
+use choice::Choice;
 
 use super::down;
 use super::drift::Drift;
 use super::journal::Event;
 use super::report::{Format, Outcome, Report};
 use super::steps::Steps;
-use super::steps::kind::{self, Options};
+use super::steps::kind::Options;
 use super::{Environment, Selection, context, rehearsal, summary};
 use crate::hint::{Exit, Failure, chain};
 use crate::output::{self, Talk};
@@ -63,7 +67,7 @@ const TICK: Duration = Duration::from_secs(1);
 pub(crate) struct Args {
     #[command(flatten)]
     selection: Selection,
-    /// Where the environment runs [default: kind where a container engine answers and kind is there, else embedded]
+    /// Where the environment runs [default: kind where it can make a cluster, else embedded]
     #[arg(long, env = "VMCTL_RUNTIME", hide_env_values = true, value_enum)]
     runtime: Option<Runtime>,
     #[command(flatten)]
@@ -112,7 +116,8 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
             .fix("set XDG_STATE_HOME to a directory of yours")
     })?;
     let _lock = environment.lock()?;
-    let runtime = runtime(&args, &environment).await?;
+    let choice = Choice::make(&args, &environment).await?;
+    let runtime = choice.runtime;
     if runtime == Runtime::Kind && args.audit_log {
         let cause = "--audit-log is for the runtime embedded alone";
         return Err(Failure::new(Exit::Usage, "VMC-USAGE", cause)
@@ -122,20 +127,33 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
     let total = runtime.steps() + usize::from(smoke);
     let mut report = Report::new(args.output, args.quiet, total);
     let talk = report.talk();
-    let mut steps = Steps::new(&environment, &args.lookup, args.audit_log, &args.kind, talk);
+    let options = choice.options(&args.kind);
+    let mut steps = Steps::new(&environment, &args.lookup, args.audit_log, &options, talk);
     let journal = steps.journal.clone();
     let converging = async {
         match runtime {
-            Runtime::Embedded => converge(&mut report, &mut steps, smoke).await,
-            Runtime::Kind => converge_kind(&mut report, &mut steps, smoke).await,
+            Runtime::Embedded => converge(&mut report, &mut steps, smoke).await?,
+            Runtime::Kind => match make_cluster(&mut report, &mut steps).await {
+                Ok(()) => fill_cluster(&mut report, &mut steps, smoke).await?,
+                Err(failure) if choice.gives_way_to(&failure) => {
+                    choice::give_up(&mut report, &mut steps, &failure, smoke).await?;
+                    converge(&mut report, &mut steps, smoke).await?;
+                    return Ok(Runtime::Embedded);
+                }
+                Err(failure) => return Err(failure),
+            },
         }
+        Ok(runtime)
     };
     let exit = tokio::select! {
         outcome = converging => {
-            if let Err(failure) = outcome {
-                journal.write("up", Event::Failed, &failure.cause);
-                return Err(packed(&environment, failure, Talk::new(args.quiet)).await);
-            }
+            let runtime = match outcome {
+                Ok(runtime) => runtime,
+                Err(failure) => {
+                    journal.write("up", Event::Failed, &failure.cause);
+                    return Err(packed(&environment, failure, Talk::new(args.quiet)).await);
+                }
+            };
             if args.use_context {
                 talk.line(&context::adopt(&environment).await?);
             }
@@ -173,7 +191,7 @@ async fn packed(environment: &Environment, failure: Failure, talk: Talk) -> Fail
 /// What would be done.
 async fn rehearse(args: &Args, environment: &Environment) -> Result<(), Failure> {
     let drift = Drift::find(environment, &args.lookup, args.audit_log).await;
-    let runtime = runtime(args, environment).await?;
+    let runtime = Choice::make(args, environment).await?.runtime;
     let smoke = args.smoke || !is_proven(environment, runtime)?;
     let talk = Talk::new(true);
     let steps = Steps::new(environment, &args.lookup, args.audit_log, &args.kind, talk);
@@ -194,36 +212,6 @@ async fn settled(args: &Args, environment: &Environment) -> Result<Drift, Failur
     Ok(drift)
 }
 
-/// The runtime that the environment has, or that it gets: what is asked for, else what this machine can.
-async fn runtime(args: &Args, environment: &Environment) -> Result<Runtime, Failure> {
-    let present = match (environment.kind()?, environment.plan()?) {
-        (Some(_), _) => Some(Runtime::Kind),
-        (None, Some(_)) => Some(Runtime::Embedded),
-        (None, None) => None,
-    };
-    match (args.runtime, present) {
-        (Some(wanted), Some(present)) if wanted != present => {
-            let name = environment.name();
-            let cause = format!(
-                "environment {name} is of runtime {}, not {}",
-                present.word(),
-                wanted.word()
-            );
-            Err(
-                Failure::new(Exit::Conflict, "VMC-RUNTIME-KIND", cause).fix(format!(
-                    "remove it first: vmctl down --env {name}; or give the new one another name"
-                )),
-            )
-        }
-        (Some(wanted), _) => Ok(wanted),
-        (None, Some(present)) => Ok(present),
-        (None, None) => Ok(match kind::find(environment).await {
-            Ok(_found) => Runtime::Kind,
-            Err(_lacks) => Runtime::Embedded,
-        }),
-    }
-}
-
 /// Whether a VirtualMachine was made and removed in it before.
 fn is_proven(environment: &Environment, runtime: Runtime) -> Result<bool, Failure> {
     Ok(match runtime {
@@ -232,14 +220,18 @@ fn is_proven(environment: &Environment, runtime: Runtime) -> Result<bool, Failur
     })
 }
 
-async fn converge_kind(
+/// As far as the machine may refuse.
+async fn make_cluster(report: &mut Report, steps: &mut Steps<'_>) -> Result<(), Failure> {
+    step(report, "preflight", steps.kind_preflight()).await?;
+    step(report, "images", steps.kind_images()).await?;
+    step(report, "cluster", steps.kind_cluster()).await
+}
+
+async fn fill_cluster(
     report: &mut Report,
     steps: &mut Steps<'_>,
     smoke: bool,
 ) -> Result<(), Failure> {
-    step(report, "preflight", steps.kind_preflight()).await?;
-    step(report, "images", steps.kind_images()).await?;
-    step(report, "cluster", steps.kind_cluster()).await?;
     step(report, "api", steps.kind_api()).await?;
     step(report, "load", steps.kind_load()).await?;
     step(report, "definitions", steps.definitions()).await?;
