@@ -81,7 +81,7 @@ impl Machine {
         let calls = self.path("calls");
         let text = fs::read_to_string(&calls).unwrap_or_default();
         let _ = fs::remove_file(&calls);
-        let looks = ["version", "ps", "image", "exec"];
+        let looks = ["version", "info", "ps", "image", "exec"];
         text.lines()
             .filter(|line| !looks.contains(&line.split(' ').nth(1).unwrap_or_default()))
             .map(str::to_owned)
@@ -297,13 +297,7 @@ fn doctor_judges_what_a_cluster_stands_on_and_starts_nothing() {
             "each has its remedy: {check}"
         );
     }
-    assert_eq!(
-        machine.acts(),
-        [format!(
-            "docker info --format {}",
-            "{{.CgroupVersion}}\t{{.DockerRootDir}}\t{{.SecurityOptions}}"
-        )]
-    );
+    assert_eq!(machine.acts(), Vec::<String>::new());
 
     machine.program(
         "docker",

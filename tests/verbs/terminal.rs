@@ -54,17 +54,19 @@ fn ends_as_ever(call: &Call, code: Option<i32>, text: &str) {
 
 /// What is left of a text without what a terminal is told on purpose: colours, and the line of life.
 fn without_colour_and_life(text: &str) -> String {
-    let mut rest = String::new();
-    for part in text.replace(LIFE, "").split('\u{1b}') {
+    let text = text.replace(LIFE, "");
+    let mut parts = text.split('\u{1b}');
+    let mut rest = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
         let code = part.strip_prefix('[').and_then(|part| part.split_once('m'));
-        match code.filter(|(digits, _)| {
+        let colour = |digits: &str| {
             digits
                 .bytes()
                 .all(|byte| byte.is_ascii_digit() || byte == b';')
-        }) {
-            Some((_, tail)) => rest.push_str(tail),
-            None if rest.is_empty() => rest.push_str(part),
-            None => rest.push_str(&format!("\u{1b}{part}")),
+        };
+        match code {
+            Some((digits, tail)) if colour(digits) => rest.push_str(tail),
+            Some(_) | None => rest.push_str(&format!("\u{1b}{part}")),
         }
     }
     rest

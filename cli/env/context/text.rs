@@ -45,7 +45,8 @@ pub(super) fn added(text: &str, entries: &Entries) -> Result<(String, Option<Str
         let named = |item: &Value| item["name"] == entries.name.as_str();
         match items.iter().position(named) {
             Some(at) => items[at] = entry,
-            None => items.push(entry),
+            // Where its line goes, too.
+            None => items.insert(0, entry),
         }
     }
     wanted.insert("current-context".to_owned(), json!(entries.name));
