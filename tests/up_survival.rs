@@ -149,7 +149,12 @@ fn a_port_that_a_stranger_took_meanwhile_is_named_and_left_to_him() {
     signal(sandbox.pid("dev", "supervisor").unwrap(), Signal::KILL);
     until("no process is left", || sandbox.processes().is_empty());
     let address = server.as_str().unwrap().trim_start_matches("https://");
-    let stranger = std::net::TcpListener::bind(address).unwrap();
+    // A process of several threads may seem gone a moment before its sockets are.
+    let mut stranger = None;
+    until("the port is free", || {
+        stranger = std::net::TcpListener::bind(address).ok();
+        stranger.is_some()
+    });
     let doctor = sandbox.vmctl(&["doctor"]);
     let port = doctor
         .stdout
