@@ -11,6 +11,8 @@ use kube::core::{ApiResource, GroupVersionKind};
 use kube::{Api, Client};
 use rustix::process::Signal;
 
+use cluster::Cluster;
+
 use super::journal::{Event, Journal};
 use super::name::Name;
 use super::state::State;
@@ -127,6 +129,9 @@ pub(crate) async fn remove(
                 finalize(environment, talk).await;
             }
             stop(&running.supervisor, talk).await;
+        }
+        if cluster.as_ref().is_some_and(Cluster::is_half_made) {
+            leftovers::settled(environment.dir()).await;
         }
         kill_leftovers(environment, state.as_ref(), talk).await;
         if let Some(cluster) = &cluster {

@@ -3,11 +3,18 @@
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::time::Duration;
 
 use rustix::process::Signal;
 
+use crate::clock;
 use crate::runtime::embedded::child::MARKER;
 use crate::runtime::embedded::identity::{Identity, executable};
+
+/// How often what ends by itself is looked at.
+const POLL: Duration = Duration::from_millis(100);
+/// How long it is given.
+const SETTLING: Duration = Duration::from_secs(60);
 
 /// A process that carries an environment's marker.
 #[derive(Clone, Debug)]
@@ -44,6 +51,18 @@ pub(crate) fn kill(dir: &Path) -> usize {
         .iter()
         .filter(|leftover| leftover.identity.signal(Signal::KILL))
         .count()
+}
+
+/// Waits until the calls that a killed run left at work have ended by themselves. An engine goes on with what it was asked
+/// even when nobody waits for the answer: what is removed before that comes back.
+pub(crate) async fn settled(dir: &Path) {
+    let ending = async {
+        while !processes(dir).is_empty() {
+            clock::sleep(POLL).await;
+        }
+    };
+    // Whoever takes longer is killed, or found again, by what comes next.
+    let _ = tokio::time::timeout(SETTLING, ending).await;
 }
 
 #[cfg(test)]

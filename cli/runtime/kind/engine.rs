@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::program::{Error, Program};
+use crate::clock;
 
 /// Looks at what is there.
 const LOOK: Duration = Duration::from_secs(10);
@@ -11,6 +12,9 @@ const LOOK: Duration = Duration::from_secs(10);
 const ACT: Duration = Duration::from_secs(60);
 /// Transfers of images.
 const TRANSFER: Duration = Duration::from_secs(600);
+/// How often containers that do not go are removed again, and the pause in between.
+const REMOVALS: usize = 20;
+const PAUSE: Duration = Duration::from_millis(500);
 /// Label that kind puts on the containers of a cluster.
 const LABEL: &str = "io.x-k8s.kind.cluster";
 
@@ -118,19 +122,28 @@ impl Engine {
         self.program.run(&["start", container], ACT).await.map(drop)
     }
 
-    /// Removes the containers of a cluster with their volumes. Returns how many there were.
+    /// Removes the containers of a cluster with their volumes. Returns how many there were. One that is just being made or
+    /// removed may take a few looks.
     ///
     /// # Errors
-    /// The engine fails.
+    /// The engine fails, or something stays.
     pub(crate) async fn remove(&self, cluster: &str) -> Result<usize, Error> {
-        let nodes = self.nodes(cluster).await?;
-        if nodes.is_empty() {
-            return Ok(0);
+        let mut nodes = self.nodes(cluster).await?;
+        let count = nodes.len();
+        let mut outcome = Ok(String::new());
+        for _look in 0..REMOVALS {
+            if nodes.is_empty() {
+                return Ok(count);
+            }
+            let mut args = vec!["rm", "--force", "--volumes"];
+            args.extend(nodes.iter().map(|node| node.name.as_str()));
+            outcome = self.program.run(&args, ACT).await;
+            nodes = self.nodes(cluster).await?;
+            if !nodes.is_empty() {
+                clock::sleep(PAUSE).await;
+            }
         }
-        let mut args = vec!["rm", "--force", "--volumes"];
-        args.extend(nodes.iter().map(|node| node.name.as_str()));
-        self.program.run(&args, ACT).await?;
-        Ok(nodes.len())
+        outcome.map(|_said| count)
     }
 
     /// Whether a node's runtime has an image.
