@@ -53,11 +53,17 @@ pub(crate) fn kill(dir: &Path) -> usize {
         .count()
 }
 
-/// Waits until the calls that a killed run left at work have ended by themselves. An engine goes on with what it was asked
-/// even when nobody waits for the answer: what is removed before that comes back.
+/// Waits until the calls by which a killed run had an engine make containers have ended by themselves. An engine goes on
+/// with what it was asked even when nobody waits for the answer: what is removed before that comes back. Other calls, such
+/// as one that follows a log, might never end.
 pub(crate) async fn settled(dir: &Path) {
+    let makes = |one: &Leftover| {
+        let path = format!("/proc/{}/cmdline", one.identity.pid);
+        let line = fs::read(path).unwrap_or_default();
+        line.split(|byte| *byte == 0).nth(1) == Some(b"run".as_slice())
+    };
     let ending = async {
-        while !processes(dir).is_empty() {
+        while processes(dir).iter().any(makes) {
             clock::sleep(POLL).await;
         }
     };

@@ -47,6 +47,16 @@ fn home() -> (tempfile::TempDir, PathBuf) {
     (home, link)
 }
 
+/// Runs vmctl for whoever lives there.
+fn at_home(sandbox: &Sandbox, home: &Path, args: &[&str]) -> Output {
+    let mut command = sandbox.command(args);
+    command
+        .env("HOME", home)
+        .env("XDG_CACHE_HOME", cache())
+        .env_remove("KUBECONFIG");
+    command.output().unwrap()
+}
+
 #[test]
 fn the_users_own_kubeconfig_and_home_are_as_before_to_the_last_bit() {
     let sandbox = Sandbox::new();
@@ -68,14 +78,7 @@ fn the_users_own_kubeconfig_and_home_are_as_before_to_the_last_bit() {
         )
     };
     let before = state();
-    let run = |args: &[&str]| {
-        let mut command = sandbox.command(args);
-        command
-            .env("HOME", home.path())
-            .env("XDG_CACHE_HOME", cache())
-            .env_remove("KUBECONFIG");
-        command.output().unwrap()
-    };
+    let run = |args: &[&str]| at_home(&sandbox, home.path(), args);
     let succeed = |args: &[&str]| {
         let output = run(args);
         assert!(
@@ -101,31 +104,38 @@ fn the_users_own_kubeconfig_and_home_are_as_before_to_the_last_bit() {
         succeed(args);
         assert!(state() == before, "after {args:?}");
     }
+    only_what_is_asked_for_is_changed_and_put_back(&sandbox, home.path(), &link);
+}
+
+/// `--use-context` in an environment that is up, and `down`.
+fn only_what_is_asked_for_is_changed_and_put_back(sandbox: &Sandbox, home: &Path, link: &Path) {
+    let run = |args: &[&str]| at_home(sandbox, home, args);
+    let state = || {
+        let mode = fs::metadata(link).unwrap().mode();
+        let target = fs::read_link(link).unwrap();
+        (fs::read(link).unwrap(), target, mode, all_files(home))
+    };
+    let before = state();
+    let lock = home.join(".kube").join("config.lock");
     // A stale lock of somebody else keeps only what would change the file from being done.
     let locked = run(&["up", "--use-context"]);
     assert_eq!(locked.status.code(), Some(5), "{locked:?}");
-    assert!(
-        String::from_utf8_lossy(&locked.stderr).contains("config.lock"),
-        "{locked:?}"
-    );
+    let words = String::from_utf8_lossy(&locked.stderr);
+    assert!(words.contains("config.lock"), "{words}");
     assert!(state() == before);
-    let lock = home.path().join(".kube").join("config.lock");
     fs::remove_file(&lock).unwrap();
-    succeed(&["up", "--use-context"]);
-    only_the_context_is_changed(&link);
-    fs::write(&lock, "stale").unwrap();
+    let adopted = run(&["up", "--use-context"]);
+    assert!(adopted.status.success(), "{adopted:?}");
+    only_the_context_is_changed(link);
     let changed = state();
-    succeed(&["up"]);
-    assert!(state() == changed);
-    fs::remove_file(&lock).unwrap();
-    succeed(&["down", "--verify"]);
+    for args in [&["up"][..], &["up", "--use-context"]] {
+        assert!(run(args).status.success());
+        assert!(state() == changed, "{args:?} changes nothing more");
+    }
+    let down = run(&["down", "--verify"]);
+    assert!(down.status.success(), "{down:?}");
     fs::write(&lock, "stale").unwrap();
-    let after = state();
-    assert!(
-        (&before.0, &before.1, &before.3) == (&after.0, &after.1, &after.3),
-        "to the last byte"
-    );
-    assert_eq!(before.2.3, after.2.3, "the mode");
+    assert!(state() == before, "to the last byte");
 }
 
 /// The user's lines are there, the link is one, and the environment's context is current.
