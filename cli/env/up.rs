@@ -14,12 +14,12 @@ use super::journal::Event;
 use super::report::{Format, Outcome, Report};
 use super::steps::Steps;
 use super::steps::kind::Options;
-use super::{Environment, Selection, summary};
+use super::{Environment, Selection, context, rehearsal, summary};
 use crate::hint::{Exit, Failure, chain};
 use crate::output::{self, Talk};
 use crate::runtime::embedded::binaries::Lookup;
 use crate::runtime::embedded::foreground::listen;
-use crate::{clock, failpoint, files};
+use crate::{clock, diag, failpoint, files};
 
 /// Where an environment can run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -31,7 +31,7 @@ pub(crate) enum Runtime {
 }
 
 impl Runtime {
-    fn word(self) -> &'static str {
+    pub(super) fn word(self) -> &'static str {
         match self {
             Self::Kind => "kind",
             Self::Embedded => "embedded",
@@ -51,6 +51,7 @@ const EXAMPLES: &str = "\
 Examples:
   vmctl up
   vmctl up --env team --smoke
+  vmctl up --dry-run
   vmctl up --offline -o json
   export KUBECONFIG=$(vmctl up --quiet)
 
@@ -77,9 +78,15 @@ pub(crate) struct Args {
     /// Where it differs in what cannot be changed in place, remove the environment and make it anew; its data is lost
     #[arg(long)]
     recreate: bool,
+    /// Say what would be done; nothing is made, written, fetched or started
+    #[arg(long, conflicts_with_all = ["recreate", "quiet", "use_context"])]
+    dry_run: bool,
     /// Record every request (who, what, when; no bodies) in the environment's logs; heeded at its first start
     #[arg(long)]
     audit_log: bool,
+    /// Make its context the current one of your own kubeconfig, which is otherwise never touched; `down` puts it back
+    #[arg(long)]
+    use_context: bool,
     /// Form of the output
     #[arg(short, long, value_enum, default_value_t = Format::Text)]
     output: Format,
@@ -97,6 +104,9 @@ pub(crate) struct Args {
 pub(crate) async fn run(args: Args) -> Result<(), Failure> {
     failpoint::check()?;
     let environment = Environment::at(&args.selection.name)?;
+    if args.dry_run {
+        return rehearse(&args, &environment).await;
+    }
     let mut interrupt = listen(SignalKind::interrupt())?;
     let mut terminate = listen(SignalKind::terminate())?;
     let mut hang_up = listen(SignalKind::hangup())?;
@@ -137,8 +147,16 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
     };
     let exit = tokio::select! {
         outcome = converging => {
-            let failed = |failure: &Failure| journal.write("up", Event::Failed, &failure.cause);
-            let runtime = outcome.inspect_err(failed)?;
+            let runtime = match outcome {
+                Ok(runtime) => runtime,
+                Err(failure) => {
+                    journal.write("up", Event::Failed, &failure.cause);
+                    return Err(packed(&environment, failure, Talk::new(args.quiet)).await);
+                }
+            };
+            if args.use_context {
+                talk.line(&context::adopt(&environment).await?);
+            }
             return summary(&args, &environment, runtime, &report, &drift);
         }
         _ = interrupt.recv() => Exit::Interrupted,
@@ -155,6 +173,30 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
     .fix(format!(
         "go on with: vmctl up --env {name}; remove it with: vmctl down --env {name}"
     )))
+}
+
+/// A failure, told beside an archive of all that is known. One that comes of a closed pipe is told nobody.
+async fn packed(environment: &Environment, failure: Failure, talk: Talk) -> Failure {
+    if !failure.is_silent()
+        && let Some(path) = diag::of_failure(environment).await
+    {
+        talk.line(&format!(
+            "diagnostics, without credentials: {}",
+            path.display()
+        ));
+    }
+    failure
+}
+
+/// What would be done.
+async fn rehearse(args: &Args, environment: &Environment) -> Result<(), Failure> {
+    let drift = Drift::find(environment, &args.lookup, args.audit_log).await;
+    let runtime = Choice::make(args, environment).await?.runtime;
+    let smoke = args.smoke || !is_proven(environment, runtime)?;
+    let talk = Talk::new(true);
+    let steps = Steps::new(environment, &args.lookup, args.audit_log, &args.kind, talk);
+    let rehearsal = rehearsal::of(environment, &args.lookup, &args.kind, steps, runtime, smoke);
+    rehearsal.await?.print(environment, &drift, args.output)
 }
 
 /// What cannot be given to the environment in place: told, or with `--recreate` settled by removing it first.
