@@ -240,6 +240,30 @@ leader_changes() {
     [ "$runtime" != kind ] || kubectl -n "$system" scale "deployment/$operator" --replicas=1
 }
 
+# The dashboard finds every replica by itself, whatever it runs in, and knows which one leads.
+dash_reaches_every_replica() {
+    local wanted=1 seen=$work/dash
+    if [ "$runtime" = kind ]; then
+        wanted=2
+        kubectl -n "$system" scale "deployment/$operator" --replicas=2
+        kubectl -n "$system" rollout status "deployment/$operator" --timeout=120s
+    fi
+    until_true 60 dash_sees "$wanted" "$seen"
+    # Of no source is anything lost or left out: metrics and inner state of each replica, objects, events and logs.
+    ! grep -q '"is": "\(lost\|absent\|waiting\)"' "$seen" || no "$(cat "$seen")"
+    [ "$(grep -c '"source": "metrics"' "$seen")" -eq "$wanted" ] || no "$(cat "$seen")"
+    [ "$(grep -c '"source": "state"' "$seen")" -eq "$wanted" ] || no "$(cat "$seen")"
+    grep -q '"source": "logs"' "$seen" || no "$(cat "$seen")"
+    [ "$runtime" != kind ] || kubectl -n "$system" scale "deployment/$operator" --replicas=1
+}
+dash_sees() {
+    vmctl dash --json --duration 6s >"$2"
+    grep -q "\"answering\": $1" "$2" && grep -q "\"known\": $1" "$2" && grep -q '"state": "agreed"' "$2" || {
+        cat "$2"
+        return 1
+    }
+}
+
 leaves_nothing() {
     # One VM is still there: it is finalised on the way.
     vmctl down --verify
@@ -529,6 +553,7 @@ check 'vmctl doctor finds nothing broken' doctor_is_content
 check 'Secret, Service and EndpointSlice' owns_its_objects
 check 'a deleted Secret comes back' secret_comes_back
 [ "$runtime" != kind ] || check 'a pod resolves the name of the VM' pod_resolves_the_vm
+check 'vmctl dash reaches every replica by itself' dash_reaches_every_replica
 check 'the leader goes, another leads, nothing is made twice' leader_changes
 check 'kubectl delete namespace with VMs finishes, none is left' namespace_goes
 if [ "$runtime" = kind ]; then

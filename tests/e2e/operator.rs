@@ -41,19 +41,33 @@ impl Operator {
         flags: &[&str],
         fail_point: Option<&str>,
     ) -> Self {
-        let variables = fail_point.map(|point| ("VMOPERATOR_FAILPOINT", point));
-        Self::start_in(house, kubeconfig, flags, variables.as_slice())
+        let ours = env!("CARGO_BIN_EXE_vmoperator");
+        Self::start_program(house, ours, kubeconfig, flags, fail_point)
     }
 
-    /// The same; its wall clock is so many seconds ahead of everybody else's, or behind.
+    /// The same of another build.
+    pub(crate) fn start_program(
+        house: &House,
+        program: &str,
+        kubeconfig: &Path,
+        flags: &[&str],
+        fail_point: Option<&str>,
+    ) -> Self {
+        let variables = fail_point.map(|point| ("VMOPERATOR_FAILPOINT", point));
+        Self::start_in(house, program, kubeconfig, flags, variables.as_slice())
+    }
+
+    /// One of this build whose wall clock is so many seconds ahead of everybody else's, or behind.
     pub(crate) fn start_ahead(house: &House, flags: &[&str], seconds: i64) -> Self {
         let seconds = seconds.to_string();
         let variables = [("VMOPERATOR_WALL_CLOCK", seconds.as_str())];
-        Self::start_in(house, &house.operator_kubeconfig, flags, &variables)
+        let ours = env!("CARGO_BIN_EXE_vmoperator");
+        Self::start_in(house, ours, &house.operator_kubeconfig, flags, &variables)
     }
 
     fn start_in(
         house: &House,
+        program: &str,
         kubeconfig: &Path,
         flags: &[&str],
         variables: &[(&str, &str)],
@@ -62,7 +76,7 @@ impl Operator {
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let log = house.plane.dir().join(format!("operator-{number}.log"));
         let file = File::create(&log).expect("a log file");
-        let mut command = starter::tied(env!("CARGO_BIN_EXE_vmoperator"));
+        let mut command = starter::tied(program);
         command
             .arg("--kubeconfig")
             .arg(kubeconfig)

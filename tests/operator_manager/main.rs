@@ -15,6 +15,8 @@ mod admission;
 #[cfg(test)]
 mod chaos;
 #[cfg(test)]
+mod dash;
+#[cfg(test)]
 mod leader;
 #[cfg(test)]
 mod memory;
@@ -36,5 +38,6 @@ mod stage;
 mod stuck;
 #[cfg(test)]
 mod sweep;
+mod versions;
 #[cfg(test)]
 mod watches;
