@@ -254,6 +254,22 @@ fn what_was_never_made_goes_whatever_is_broken() {
     checker::check(house, &cloud);
 }
 
+/// Waits until an event says that a VM is paused, or held by that, and what to do about it.
+fn tells_of_the_pause(house: &House, namespace: &str, name: &str, (reason, tone): (&str, &str)) {
+    let told = || events_about(&house.client, namespace, ("VirtualMachine", name));
+    let is_it = |event: &Value| {
+        let note = event["note"].as_str().unwrap_or_default();
+        event["reason"] == reason
+            && event["type"] == tone
+            && note.contains("compute.example.com/paused")
+    };
+    until_or(
+        &format!("{name} has told {reason}"),
+        || told().iter().any(is_it),
+        || format!("{:#?}", told()),
+    );
+}
+
 /// Case 7: a pause holds a deletion, says so, and ends with its annotation.
 #[test]
 fn a_pause_blocks_the_deletion_of_its_namespace_and_says_so() {
@@ -279,26 +295,15 @@ fn a_pause_blocks_the_deletion_of_its_namespace_and_says_so() {
     // Told here, because a namespace that is being deleted takes no event any more.
     house.delete(&namespace, "vm-0");
     says(house, &namespace, "vm-0", "Deleting", "BlockedByPause");
-    for (name, reason, tone) in [
-        ("vm-0", "Paused", "Normal"),
-        ("vm-1", "Paused", "Normal"),
-        ("vm-2", "Paused", "Normal"),
-        ("vm-0", "BlockedByPause", "Warning"),
-    ] {
-        let told = || events_about(&house.client, &namespace, ("VirtualMachine", name));
-        until_or(
-            &format!("{name} has told {reason}"),
-            || {
-                let told = told();
-                let mut found = told.iter().filter(|event| event["reason"] == reason);
-                found.any(|event| {
-                    let note = event["note"].as_str().unwrap_or_default();
-                    event["type"] == tone && note.contains("compute.example.com/paused")
-                })
-            },
-            || format!("{:#?}", told()),
+    for number in 0..3 {
+        tells_of_the_pause(
+            house,
+            &namespace,
+            &format!("vm-{number}"),
+            ("Paused", "Normal"),
         );
     }
+    tells_of_the_pause(house, &namespace, "vm-0", ("BlockedByPause", "Warning"));
     house
         .plane
         .kubectl(&["delete", "namespace", &namespace, "--wait=false"]);
