@@ -130,21 +130,7 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
     let options = choice.options(&args.kind);
     let mut steps = Steps::new(&environment, &args.lookup, args.audit_log, &options, talk);
     let journal = steps.journal.clone();
-    let converging = async {
-        match runtime {
-            Runtime::Embedded => converge(&mut report, &mut steps, smoke).await?,
-            Runtime::Kind => match make_cluster(&mut report, &mut steps).await {
-                Ok(()) => fill_cluster(&mut report, &mut steps, smoke).await?,
-                Err(failure) if choice.gives_way_to(&failure) => {
-                    choice::give_up(&mut report, &mut steps, &failure, smoke).await?;
-                    converge(&mut report, &mut steps, smoke).await?;
-                    return Ok(Runtime::Embedded);
-                }
-                Err(failure) => return Err(failure),
-            },
-        }
-        Ok(runtime)
-    };
+    let converging = converge(choice, &mut report, &mut steps, smoke);
     let exit = tokio::select! {
         outcome = converging => {
             let runtime = match outcome {
@@ -164,15 +150,7 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
         _ = hang_up.recv() => Exit::HungUp,
     };
     journal.write("up", Event::Interrupted, "by a signal");
-    let name = environment.name();
-    Err(Failure::new(
-        exit,
-        "VMC-INTERRUPTED",
-        "interrupted; what was made so far is kept",
-    )
-    .fix(format!(
-        "go on with: vmctl up --env {name}; remove it with: vmctl down --env {name}"
-    )))
+    Err(interrupted(&environment, exit))
 }
 
 /// A failure, told beside an archive of all that is known. One that comes of a closed pipe is told nobody.
@@ -220,6 +198,36 @@ fn is_proven(environment: &Environment, runtime: Runtime) -> Result<bool, Failur
     })
 }
 
+fn interrupted(environment: &Environment, exit: Exit) -> Failure {
+    let name = environment.name();
+    let cause = "interrupted; what was made so far is kept";
+    Failure::new(exit, "VMC-INTERRUPTED", cause).fix(format!(
+        "go on with: vmctl up --env {name}; remove it with: vmctl down --env {name}"
+    ))
+}
+
+/// Takes all steps, and says where the environment runs now.
+async fn converge(
+    choice: Choice,
+    report: &mut Report,
+    steps: &mut Steps<'_>,
+    smoke: bool,
+) -> Result<Runtime, Failure> {
+    match choice.runtime {
+        Runtime::Embedded => converge_embedded(report, steps, smoke).await?,
+        Runtime::Kind => match make_cluster(report, steps).await {
+            Ok(()) => fill_cluster(report, steps, smoke).await?,
+            Err(failure) if choice.gives_way_to(&failure) => {
+                choice::give_up(report, steps, &failure, smoke).await?;
+                converge_embedded(report, steps, smoke).await?;
+                return Ok(Runtime::Embedded);
+            }
+            Err(failure) => return Err(failure),
+        },
+    }
+    Ok(choice.runtime)
+}
+
 /// As far as the machine may refuse.
 async fn make_cluster(report: &mut Report, steps: &mut Steps<'_>) -> Result<(), Failure> {
     step(report, "preflight", steps.kind_preflight()).await?;
@@ -247,7 +255,11 @@ async fn fill_cluster(
     step(report, "kubeconfig", steps.kubeconfig()).await
 }
 
-async fn converge(report: &mut Report, steps: &mut Steps<'_>, smoke: bool) -> Result<(), Failure> {
+async fn converge_embedded(
+    report: &mut Report,
+    steps: &mut Steps<'_>,
+    smoke: bool,
+) -> Result<(), Failure> {
     step(report, "preflight", steps.preflight()).await?;
     step(report, "tools", steps.tools()).await?;
     step(report, "control-plane", steps.control_plane()).await?;
