@@ -2,15 +2,18 @@
 
 pub(crate) mod apply;
 pub(crate) mod command;
+mod context;
 pub(crate) mod counts;
 pub(crate) mod down;
 mod drift;
+pub(crate) mod forward;
 pub(crate) mod journal;
 pub(crate) mod leftovers;
 mod machine;
 pub(crate) mod manifests;
 pub(crate) mod name;
 pub(crate) mod outlets;
+mod rehearsal;
 pub(crate) mod report;
 pub(crate) mod state;
 pub(crate) mod status;

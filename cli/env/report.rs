@@ -95,7 +95,9 @@ fn awaited(step: &str) -> &'static str {
 impl Report {
     /// A report of `total` steps.
     pub(crate) fn new(format: Format, quiet: bool, total: usize) -> Self {
-        let talk = Talk::new(quiet || format == Format::Json).live(output::is_live());
+        let talk = Talk::new(quiet || format == Format::Json)
+            .live(output::is_live())
+            .stamped(!output::is_live());
         Self {
             format,
             talk,

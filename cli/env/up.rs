@@ -14,12 +14,12 @@ use super::journal::Event;
 use super::report::{Format, Outcome, Report};
 use super::steps::Steps;
 use super::steps::kind::Options;
-use super::{Environment, Selection, summary};
+use super::{Environment, Selection, context, rehearsal, summary};
 use crate::hint::{Exit, Failure, chain};
 use crate::output::{self, Talk};
 use crate::runtime::embedded::binaries::Lookup;
 use crate::runtime::embedded::foreground::listen;
-use crate::{clock, failpoint, files};
+use crate::{clock, diag, failpoint, files};
 
 /// Where an environment can run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -31,7 +31,7 @@ pub(crate) enum Runtime {
 }
 
 impl Runtime {
-    fn word(self) -> &'static str {
+    pub(super) fn word(self) -> &'static str {
         match self {
             Self::Kind => "kind",
             Self::Embedded => "embedded",
@@ -51,6 +51,7 @@ const EXAMPLES: &str = "\
 Examples:
   vmctl up
   vmctl up --env team --smoke
+  vmctl up --dry-run
   vmctl up --offline -o json
   export KUBECONFIG=$(vmctl up --quiet)
 
@@ -77,9 +78,15 @@ pub(crate) struct Args {
     /// Where it differs in what cannot be changed in place, remove the environment and make it anew; its data is lost
     #[arg(long)]
     recreate: bool,
+    /// Say what would be done; nothing is made, written, fetched or started
+    #[arg(long, conflicts_with_all = ["recreate", "quiet", "use_context"])]
+    dry_run: bool,
     /// Record every request (who, what, when; no bodies) in the environment's logs; heeded at its first start
     #[arg(long)]
     audit_log: bool,
+    /// Make its context the current one of your own kubeconfig, which is otherwise never touched; `down` puts it back
+    #[arg(long)]
+    use_context: bool,
     /// Form of the output
     #[arg(short, long, value_enum, default_value_t = Format::Text)]
     output: Format,
@@ -97,6 +104,9 @@ pub(crate) struct Args {
 pub(crate) async fn run(args: Args) -> Result<(), Failure> {
     failpoint::check()?;
     let environment = Environment::at(&args.selection.name)?;
+    if args.dry_run {
+        return rehearse(&args, &environment).await;
+    }
     let mut interrupt = listen(SignalKind::interrupt())?;
     let mut terminate = listen(SignalKind::terminate())?;
     let mut hang_up = listen(SignalKind::hangup())?;
@@ -120,25 +130,19 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
     let options = choice.options(&args.kind);
     let mut steps = Steps::new(&environment, &args.lookup, args.audit_log, &options, talk);
     let journal = steps.journal.clone();
-    let converging = async {
-        match runtime {
-            Runtime::Embedded => converge(&mut report, &mut steps, smoke).await?,
-            Runtime::Kind => match make_cluster(&mut report, &mut steps).await {
-                Ok(()) => fill_cluster(&mut report, &mut steps, smoke).await?,
-                Err(failure) if choice.gives_way_to(&failure) => {
-                    choice::give_up(&mut report, &mut steps, &failure, smoke).await?;
-                    converge(&mut report, &mut steps, smoke).await?;
-                    return Ok(Runtime::Embedded);
-                }
-                Err(failure) => return Err(failure),
-            },
-        }
-        Ok(runtime)
-    };
+    let converging = converge(choice, &mut report, &mut steps, smoke);
     let exit = tokio::select! {
         outcome = converging => {
-            let failed = |failure: &Failure| journal.write("up", Event::Failed, &failure.cause);
-            let runtime = outcome.inspect_err(failed)?;
+            let runtime = match outcome {
+                Ok(runtime) => runtime,
+                Err(failure) => {
+                    journal.write("up", Event::Failed, &failure.cause);
+                    return Err(packed(&environment, failure, Talk::new(args.quiet)).await);
+                }
+            };
+            if args.use_context {
+                talk.line(&context::adopt(&environment).await?);
+            }
             return summary(&args, &environment, runtime, &report, &drift);
         }
         _ = interrupt.recv() => Exit::Interrupted,
@@ -146,15 +150,31 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
         _ = hang_up.recv() => Exit::HungUp,
     };
     journal.write("up", Event::Interrupted, "by a signal");
-    let name = environment.name();
-    Err(Failure::new(
-        exit,
-        "VMC-INTERRUPTED",
-        "interrupted; what was made so far is kept",
-    )
-    .fix(format!(
-        "go on with: vmctl up --env {name}; remove it with: vmctl down --env {name}"
-    )))
+    Err(interrupted(&environment, exit))
+}
+
+/// A failure, told beside an archive of all that is known. One that comes of a closed pipe is told nobody.
+async fn packed(environment: &Environment, failure: Failure, talk: Talk) -> Failure {
+    if !failure.is_silent()
+        && let Some(path) = diag::of_failure(environment).await
+    {
+        talk.line(&format!(
+            "diagnostics, without credentials: {}",
+            path.display()
+        ));
+    }
+    failure
+}
+
+/// What would be done.
+async fn rehearse(args: &Args, environment: &Environment) -> Result<(), Failure> {
+    let drift = Drift::find(environment, &args.lookup, args.audit_log).await;
+    let runtime = Choice::make(args, environment).await?.runtime;
+    let smoke = args.smoke || !is_proven(environment, runtime)?;
+    let talk = Talk::new(true);
+    let steps = Steps::new(environment, &args.lookup, args.audit_log, &args.kind, talk);
+    let rehearsal = rehearsal::of(environment, &args.lookup, &args.kind, steps, runtime, smoke);
+    rehearsal.await?.print(environment, &drift, args.output)
 }
 
 /// What cannot be given to the environment in place: told, or with `--recreate` settled by removing it first.
@@ -176,6 +196,36 @@ fn is_proven(environment: &Environment, runtime: Runtime) -> Result<bool, Failur
         Runtime::Embedded => environment.plan()?.is_some_and(|plan| plan.proven),
         Runtime::Kind => environment.kind()?.is_some_and(|record| record.proven),
     })
+}
+
+fn interrupted(environment: &Environment, exit: Exit) -> Failure {
+    let name = environment.name();
+    let cause = "interrupted; what was made so far is kept";
+    Failure::new(exit, "VMC-INTERRUPTED", cause).fix(format!(
+        "go on with: vmctl up --env {name}; remove it with: vmctl down --env {name}"
+    ))
+}
+
+/// Takes all steps, and says where the environment runs now.
+async fn converge(
+    choice: Choice,
+    report: &mut Report,
+    steps: &mut Steps<'_>,
+    smoke: bool,
+) -> Result<Runtime, Failure> {
+    match choice.runtime {
+        Runtime::Embedded => converge_embedded(report, steps, smoke).await?,
+        Runtime::Kind => match make_cluster(report, steps).await {
+            Ok(()) => fill_cluster(report, steps, smoke).await?,
+            Err(failure) if choice.gives_way_to(&failure) => {
+                choice::give_up(report, steps, &failure, smoke).await?;
+                converge_embedded(report, steps, smoke).await?;
+                return Ok(Runtime::Embedded);
+            }
+            Err(failure) => return Err(failure),
+        },
+    }
+    Ok(choice.runtime)
 }
 
 /// As far as the machine may refuse.
@@ -205,7 +255,11 @@ async fn fill_cluster(
     step(report, "kubeconfig", steps.kubeconfig()).await
 }
 
-async fn converge(report: &mut Report, steps: &mut Steps<'_>, smoke: bool) -> Result<(), Failure> {
+async fn converge_embedded(
+    report: &mut Report,
+    steps: &mut Steps<'_>,
+    smoke: bool,
+) -> Result<(), Failure> {
     step(report, "preflight", steps.preflight()).await?;
     step(report, "tools", steps.tools()).await?;
     step(report, "control-plane", steps.control_plane()).await?;

@@ -41,7 +41,13 @@ impl World {
             .map(|e| e.view.object.uid.clone())
             .filter(|uid| !process.store.values().any(|v| v.object.uid == *uid))
             .collect();
-        process.list(&self.api, self.api.log.len());
+        let len = self.api.log.len();
+        let back = if self.storm && self.swarm.back_in_time {
+            self.random.usize(..=4)
+        } else {
+            0
+        };
+        process.list(&self.api, len - back.min(len));
         self.note_jump(&skipped);
     }
 
@@ -62,6 +68,7 @@ impl World {
             &self.policy,
             &self.clock,
             &self.config,
+            self.access,
             &self.api,
             position,
         );
@@ -161,7 +168,8 @@ impl World {
             .iter()
             .flatten()
             .filter(|p| p.leading() && !p.paused)
-            .filter_map(|p| p.schedule.next_due());
+            .flat_map(|p| [p.schedule.next_due(), p.timers.next()])
+            .flatten();
         let lease = self.lease.map(|l| l.renewed + LEASE);
         let lease = lease.filter(|_| self.leaders().next().is_none());
         schedules

@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use crate::domain::Capabilities;
+use crate::lifecycle::{Config, Losses};
+
 macro_rules! words {
     ($($(#[doc = $doc:literal])+ $word:ident,)+) => {
         /// What may happen; everything that is off does not.
@@ -137,6 +140,8 @@ pub(super) struct Swarm {
     pub(super) basic: bool,
     /// All instances vanish at one moment. Steered, never drawn.
     pub(super) mass_loss: bool,
+    /// A list in place of a watch may show an older state than the watch did. Steered, never drawn.
+    pub(super) back_in_time: bool,
 }
 
 impl Swarm {
@@ -175,7 +180,42 @@ impl Swarm {
             watch: random.u32(1..=20),
             basic: false,
             mass_loss: false,
+            back_in_time: false,
             words,
+        }
+    }
+
+    /// The world's ProviderConfig.
+    pub(super) fn config(&self) -> Config {
+        Config {
+            name: "cloud".to_owned(),
+            terminating: false,
+            protected: true,
+            paused: false,
+            watched: false,
+            awaited: false,
+            allow_unsafe_create: false,
+            confirmed_loss: None,
+            losses: Losses::default(),
+            timeout: self.timeout,
+            poll: self.poll,
+            capabilities: if self.basic {
+                Capabilities::default()
+            } else {
+                self.offered()
+            },
+        }
+    }
+
+    fn offered(&self) -> Capabilities {
+        Capabilities {
+            account: None,
+            list: true,
+            tag_filter: true,
+            list_lag: self.lag,
+            changes: false,
+            key_lifetime: Some(self.key_life),
+            delete_is_async: self.words.slowdelete,
         }
     }
 }

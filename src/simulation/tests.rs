@@ -58,6 +58,7 @@ impl Setting {
         match std::env::var("SIM_STEER").as_deref() {
             Ok("basic") => setting.steer = super::planted::basic,
             Ok("mass_loss") => setting.steer = super::planted::mass_loss,
+            Ok("back_in_time") => setting.steer = super::planted::back_in_time,
             Ok(other) => panic!("SIM_STEER names no world: {other}"),
             Err(_) => {}
         }
@@ -66,6 +67,8 @@ impl Setting {
 }
 
 fn world(seed: u64, setting: Setting, keep: bool) -> World {
+    // The production breaker draws its jitter from the thread's generator.
+    fastrand::seed(seed);
     let mut random = fastrand::Rng::with_seed(seed ^ 0x5eed_0000_0000_0000);
     let mut swarm = Swarm::draw(&mut random, setting.words);
     (setting.steer)(&mut swarm);
@@ -123,6 +126,7 @@ fn seeds() {
     let began = SystemClock.now();
     let mut sum = Counts::default();
     let (mut steps, mut faults) = (0u64, 0u64);
+    let (mut waits, mut probes) = (0u64, 0u64);
     let mut failures: Vec<(u64, Broken)> = Vec::new();
     let most = usize::try_from(number("SIM_FAILURES").unwrap_or(1)).unwrap();
     for seed in first..first + seeds {
@@ -130,6 +134,8 @@ fn seeds() {
             Ok(verdict) => {
                 steps += u64::from(verdict.steps);
                 faults += u64::from(verdict.faults);
+                waits += u64::from(verdict.held.0);
+                probes += u64::from(verdict.held.1);
                 sum.add(&verdict.counts);
                 if seed % 100 == 0 {
                     let again = run(seed, setting).map(|v| v.hash);
@@ -157,8 +163,17 @@ fn seeds() {
     println!(
         "at the end: {sum:?} (leaked: instances left to the orphan sweep, as the protocol excuses)"
     );
+    println!(
+        "calls waited for the limiter {waits} times, and breakers probed the cloud {probes} times"
+    );
     if let Some((seed, broken)) = failures.first() {
         panic!("seed {seed}: {broken}\nreplay: {}", replay_with(*seed));
+    }
+    if seeds >= DEFAULT_SEEDS && setting.words.is_none() {
+        assert!(
+            waits > 0 && probes > 0,
+            "limiter or breaker never did anything"
+        );
     }
 }
 
@@ -267,4 +282,19 @@ fn what_vanished_all_at_once_is_not_made_anew_before_somebody_confirms_it() {
         &["", "crash,relabel,lag", "crash,lost,errors,relist,pause"],
     );
     assert!(sum.running > 0);
+}
+
+/// B9: the API server's data went back in time, or another of its caches is behind.
+#[test]
+fn lists_that_show_an_older_state_than_before_make_and_delete_nothing_wrong() {
+    let sum = steered(
+        super::planted::back_in_time,
+        &[
+            "relist",
+            "relist,delete",
+            "relist,crash,vanish",
+            "relist,lost,edit,delete",
+        ],
+    );
+    assert!(sum.running > 0 && sum.gone > 0);
 }

@@ -4,15 +4,16 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use super::api_server::ApiServer;
+use super::client::Access;
 use super::cloud::Cloud;
 use super::network::Flight;
 use super::oracle::{Broken, Counts, Life};
 use super::process::{Polled, Process};
 use super::swarm::Swarm;
 use super::trace::Trace;
-use super::wire::SimClock;
-use crate::domain::{Capabilities, ClusterId, Moment, Uid};
-use crate::lifecycle::{Config, Losses, Policy};
+use super::wire::{Request, SimClock};
+use crate::domain::{ClusterId, Moment, Uid};
+use crate::lifecycle::{Config, Policy};
 
 /// Virtual time within which a run must converge once faults have stopped.
 const CONVERGES_WITHIN: Duration = Duration::from_hours(2);
@@ -32,6 +33,8 @@ pub(super) enum Doctored {
     FindByKey,
     /// A repeated create goes out under a new key.
     NewKey,
+    /// The client repeats what failed beneath the fence of the term.
+    RetryBelowFence,
 }
 
 /// Who holds the lease.
@@ -61,6 +64,7 @@ pub(super) struct World {
     pub(super) lives: Vec<Life>,
     pub(super) exported: Vec<String>,
     pub(super) doctored: Option<Doctored>,
+    pub(super) access: Access,
     pub(super) posted: Vec<String>,
     pub(super) bias: super::planted::Bias,
     pub(super) next_life: u32,
@@ -70,6 +74,8 @@ pub(super) struct World {
     pub(super) acts: u32,
     pub(super) steps: u32,
     pub(super) effective: u32,
+    /// Times that a call had to wait for the limiter, and probes of breakers.
+    pub(super) held: (u32, u32),
     pub(super) at_this_moment: u32,
     pub(super) trace: Trace,
 }
@@ -102,6 +108,8 @@ pub(super) struct Verdict {
     pub(super) counts: Counts,
     pub(super) steps: u32,
     pub(super) faults: u32,
+    /// Times that a call had to wait for the limiter, and probes of breakers.
+    pub(super) held: (u32, u32),
     pub(super) hash: u64,
 }
 
@@ -134,7 +142,7 @@ impl World {
         } else {
             Duration::ZERO
         };
-        let the_config = config(&swarm);
+        let the_config = swarm.config();
         let (faults, acts) = (swarm.faults, swarm.acts);
         let mut world = Self {
             random: fastrand::Rng::with_seed(seed),
@@ -153,6 +161,7 @@ impl World {
             lives: Vec::new(),
             exported: Vec::new(),
             doctored,
+            access: Access::of(&swarm, doctored == Some(Doctored::RetryBelowFence)),
             posted: Vec::new(),
             bias: super::planted::none,
             next_life: 0,
@@ -161,6 +170,7 @@ impl World {
             acts,
             steps: 0,
             effective: 0,
+            held: (0, 0),
             at_this_moment: 0,
             trace,
             swarm,
@@ -209,6 +219,7 @@ impl World {
             counts,
             steps: self.steps,
             faults: self.effective,
+            held: self.held,
             hash: self.trace.hash(),
         })
     }
@@ -273,6 +284,7 @@ impl World {
     pub(super) fn step(&mut self, event: Event) -> Result<(), Broken> {
         self.steps += 1;
         self.happen(event)?;
+        self.nudge()?;
         self.note_objects(false);
         self.check()
     }
@@ -337,14 +349,33 @@ impl World {
         self.polled(slot, polled)
     }
 
+    /// Who waits for the limiter goes on as soon as it may.
+    fn nudge(&mut self) -> Result<(), Broken> {
+        for slot in 0..2 {
+            loop {
+                let process = self.processes[slot].as_mut().filter(|p| !p.paused);
+                let Some(polled) = process.and_then(Process::nudge) else {
+                    break;
+                };
+                self.polled(slot, polled)?;
+            }
+        }
+        Ok(())
+    }
+
     pub(super) fn polled(&mut self, slot: usize, polled: Polled) -> Result<(), Broken> {
         match polled {
             Polled::Asks(call, request) => {
                 self.at_this_moment += 1;
+                self.held.1 += u32::from(matches!(request, Request::Capabilities));
                 if self.at_this_moment > MOST_AT_ONCE {
                     return Err(format!("I9: a loop of calls: {}", request.word()));
                 }
                 self.park(slot, call, request)
+            }
+            Polled::Waits => {
+                self.held.0 += 1;
+                Ok(())
             }
             Polled::Ended(target, pass) => {
                 let life = self.processes[slot].as_ref().map_or(0, |p| p.life);
@@ -357,38 +388,5 @@ impl World {
                 Ok(())
             }
         }
-    }
-}
-
-fn config(swarm: &Swarm) -> Config {
-    Config {
-        name: "cloud".to_owned(),
-        terminating: false,
-        protected: true,
-        paused: false,
-        watched: false,
-        awaited: false,
-        allow_unsafe_create: false,
-        confirmed_loss: None,
-        losses: Losses::default(),
-        timeout: swarm.timeout,
-        poll: swarm.poll,
-        capabilities: if swarm.basic {
-            Capabilities::default()
-        } else {
-            offered(swarm)
-        },
-    }
-}
-
-fn offered(swarm: &Swarm) -> Capabilities {
-    Capabilities {
-        account: None,
-        list: true,
-        tag_filter: true,
-        list_lag: swarm.lag,
-        changes: false,
-        key_lifetime: Some(swarm.key_life),
-        delete_is_async: swarm.words.slowdelete,
     }
 }

@@ -155,7 +155,7 @@ impl Cloud {
 
     /// The VMs that exist, strangers' too.
     pub(crate) fn live(&self) -> Vec<Value> {
-        self.inventory("?deleted=false")
+        self.inventory("deleted=false&limit=1000")
     }
 
     /// The VMs that exist and are not a stranger's.
@@ -172,13 +172,22 @@ impl Cloud {
 
     /// Every VM that was ever made, with `deletedAt` where it is gone.
     pub(crate) fn all(&self) -> Vec<Value> {
-        self.inventory("")
+        self.inventory("limit=1000")
     }
 
     fn inventory(&self, query: &str) -> Vec<Value> {
-        let url = format!("{}/vms{query}", self.admin);
-        let answer = call(reqwest::Method::GET, &url, None);
-        answer["items"].as_array().cloned().expect("items")
+        let mut all: Vec<Value> = Vec::new();
+        loop {
+            let after = all.last().and_then(|vm| vm["id"].as_str()).unwrap_or("");
+            let url = format!("{}/vms?{query}&after={after}", self.admin);
+            let answer = call(reqwest::Method::GET, &url, None);
+            let page = answer["items"].as_array().cloned().expect("items");
+            let last = page.len() < 1000;
+            all.extend(page);
+            if last {
+                return all;
+            }
+        }
     }
 
     /// Lets something happen to a VM behind the operator's back: `stop`, `start`, `fail`, `vanish` and the like.

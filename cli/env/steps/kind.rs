@@ -10,10 +10,10 @@ use kube::api::ListParams;
 
 use super::{Steps, wait};
 use crate::clock;
-use crate::env::Environment;
 use crate::env::journal::Event;
 use crate::env::report::Outcome;
 use crate::env::workload::Image;
+use crate::env::{Environment, leftovers};
 use crate::hint::{Exit, Failure, chain};
 use crate::output::Talk;
 use crate::runtime::embedded::plane;
@@ -201,6 +201,9 @@ impl Steps<'_> {
             kubernetes: None,
             proven: false,
         });
+        if !record.complete {
+            leftovers::settled(self.environment.dir()).await;
+        }
         let nodes = engine.nodes(&record.cluster).await;
         let nodes = nodes.map_err(|error| error.into_failure("VMC-ENGINE"))?;
         if record.complete && !nodes.is_empty() {
