@@ -46,9 +46,7 @@ fn writes(environment: &Path) -> usize {
         .count()
 }
 
-#[test]
-fn up_makes_an_environment_again_changes_nothing_and_down_leaves_nothing() {
-    let sandbox = Sandbox::new();
+fn a_rehearsal_makes_nothing(sandbox: &Sandbox) {
     let rehearsed = sandbox.succeed(&["up", "--audit-log", "--dry-run"]);
     for words in [
         "steps would change something",
@@ -58,11 +56,26 @@ fn up_makes_an_environment_again_changes_nothing_and_down_leaves_nothing() {
     ] {
         assert!(rehearsed.contains(words), "{words}: {rehearsed}");
     }
-    assert_eq!(
-        fs::read_dir(sandbox.state_home()).unwrap().count(),
-        0,
-        "nothing was made"
-    );
+    let made = fs::read_dir(sandbox.state_home()).unwrap().count();
+    assert_eq!(made, 0, "nothing was made");
+}
+
+fn again_is_unchanged(sandbox: &Sandbox) {
+    let second = sandbox.vmctl(&["up"]);
+    assert_eq!(second.code, Some(0), "{}", second.stderr);
+    let out = &second.stdout;
+    assert!(out.contains("is up, unchanged"), "{out}");
+    let stamped = |line: &str| line.get(2..3) == Some(":") && line.get(8..10) == Some("Z ");
+    for line in second.stderr.lines() {
+        assert!(line.contains("unchanged"), "{line}");
+        assert!(stamped(line), "each line has its time: {line}");
+    }
+}
+
+#[test]
+fn up_makes_an_environment_again_changes_nothing_and_down_leaves_nothing() {
+    let sandbox = Sandbox::new();
+    a_rehearsal_makes_nothing(&sandbox);
     let first = sandbox.succeed(&["up", "--audit-log"]);
     assert!(
         first.contains("environment dev is up (") && first.contains("next:"),
@@ -75,24 +88,7 @@ fn up_makes_an_environment_again_changes_nothing_and_down_leaves_nothing() {
         "definitions, rights, Secret and ProviderConfig were applied: {wrote}"
     );
 
-    let second = sandbox.vmctl(&["up"]);
-    assert_eq!(second.code, Some(0), "{}", second.stderr);
-    assert!(
-        second.stdout.contains("is up, unchanged"),
-        "{}",
-        second.stdout
-    );
-    assert!(
-        second.stderr.lines().all(|line| line.contains("unchanged")),
-        "{}",
-        second.stderr
-    );
-    let stamped = |line: &str| line.get(2..3) == Some(":") && line.get(8..10) == Some("Z ");
-    assert!(
-        second.stderr.lines().all(stamped),
-        "each line has its time: {}",
-        second.stderr
-    );
+    again_is_unchanged(&sandbox);
     let rehearsed = sandbox.succeed(&["up", "--dry-run"]);
     assert!(
         rehearsed.starts_with("environment dev (embedded): nothing would be changed"),

@@ -57,12 +57,14 @@ async fn tell(args: &Args, cluster: &Cluster, name: &str) -> Result<(), Failure>
     }
     let latest = entries.split_off(entries.len().saturating_sub(args.tail));
     print(&latest, args.output)?;
-    while args.follow {
+    if !args.follow {
+        return Ok(());
+    }
+    loop {
         clock::sleep(LOOK).await;
         let new = gathered(&mut sources, &mut told, &mut lacks).await;
         print(&new, args.output)?;
     }
-    Ok(())
 }
 
 /// What was not told before, by time. What cannot be had is said once.
