@@ -2,6 +2,7 @@ mod children;
 mod cloud;
 mod double;
 mod events;
+mod fuzz;
 mod inventory;
 mod owned;
 mod rig;

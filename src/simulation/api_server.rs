@@ -65,7 +65,15 @@ impl ApiServer {
     }
 
     /// Makes an object; `exported` is an annotation that comes with our finalizer in the manifest.
-    pub(super) fn create(&mut self, key: ObjectKey, spec: InstanceSpec, exported: Option<String>) {
+    pub(super) fn create(
+        &mut self,
+        key: ObjectKey,
+        spec: InstanceSpec,
+        exported: Option<String>,
+    ) -> Result<(), ClusterError> {
+        if self.objects.contains_key(&key) {
+            return Err(ClusterError::Conflict);
+        }
         self.uids += 1;
         let object = Object {
             key: key.clone(),
@@ -99,6 +107,7 @@ impl ApiServer {
             status: json!({}),
         };
         self.put(stored, Kind::Added);
+        Ok(())
     }
 
     /// The state that a list at a position of the log shows.
@@ -209,11 +218,16 @@ impl ApiServer {
         }
     }
 
-    /// A user's DELETE.
-    pub(super) fn delete(&mut self, key: &ObjectKey) {
-        let Some(stored) = self.objects.get(key).cloned() else {
-            return;
-        };
+    /// A user's DELETE, with preconditions where there is a guard.
+    pub(super) fn delete(
+        &mut self,
+        key: &ObjectKey,
+        guard: Option<&Guard>,
+    ) -> Result<(), ClusterError> {
+        let stored = self.objects.get(key).ok_or(ClusterError::Gone)?.clone();
+        if let Some(guard) = guard {
+            self.guarded(guard, true)?;
+        }
         if stored.view.finalizers.is_empty() {
             self.remove(stored);
         } else if !stored.view.object.deleting {
@@ -222,6 +236,7 @@ impl ApiServer {
                 view.object.generation += 1;
             });
         }
+        Ok(())
     }
 
     /// Removes an object at once, whatever finalizers it has: the end of a race.

@@ -20,6 +20,8 @@ pub(super) struct Machine {
     pub(super) incarnation: u32,
     pub(super) alive: bool,
     made: Moment,
+    /// It went by itself.
+    pub(super) vanished: bool,
     /// When the deletion under way is over, and when it was.
     gone_at: Option<Moment>,
     /// Made by a create that was sent for an incarnation already given up.
@@ -61,6 +63,9 @@ struct Asked {
     tags: BTreeMap<String, String>,
 }
 
+/// Owner of what another cluster made in the same account.
+const STRANGER: &str = "stranger";
+
 /// How a find sees what changed within the lag.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sight {
@@ -73,6 +78,13 @@ fn refused(kind: ErrorKind, operation: Operation, status: u16, code: &str) -> Pr
         status: Some(status),
         code: Some(code.to_owned()),
         ..ProviderError::without_answer(kind, operation)
+    }
+}
+
+impl Machine {
+    /// Somebody else's, which has nothing to do with the operator.
+    pub(super) fn is_strange(&self) -> bool {
+        self.uid.as_str() == STRANGER
     }
 }
 
@@ -168,6 +180,7 @@ impl Cloud {
             incarnation,
             alive: true,
             made: now,
+            vanished: false,
             gone_at: None,
             low: false,
         }
@@ -225,7 +238,31 @@ impl Cloud {
     pub(super) fn vanish(&mut self, at: usize, now: Moment) {
         let machine = &mut self.machines[at];
         machine.alive = false;
+        machine.vanished = true;
         machine.gone_at = Some(now);
+    }
+
+    /// An instance goes by itself, and its id is given to somebody else's.
+    pub(super) fn reuse(&mut self, at: usize, now: Moment) {
+        self.vanish(at, now);
+        let mut instance = self.machines[at].instance.clone();
+        instance.phase = InstancePhase::Running;
+        instance.created_at = wall(now).to_string();
+        instance.owner = Some(OwnerTag {
+            cluster: ClusterId::new("other"),
+            uid: Uid::new(STRANGER),
+            incarnation: Incarnation::FIRST,
+        });
+        self.machines.push(Machine {
+            instance,
+            uid: Uid::new(STRANGER),
+            incarnation: 1,
+            alive: true,
+            made: now,
+            vanished: false,
+            gone_at: None,
+            low: false,
+        });
     }
 
     /// What time does by itself.

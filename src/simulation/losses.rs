@@ -6,7 +6,7 @@ impl World {
     pub(super) fn vanish_all(&mut self) {
         self.trace.line(7, || "all instances vanish".to_owned());
         for at in 0..self.cloud.machines.len() {
-            if self.cloud.machines[at].alive {
+            if self.cloud.machines[at].alive && !self.cloud.machines[at].is_strange() {
                 self.mass.push(self.cloud.machines[at].uid.clone());
                 self.cloud.vanish(at, self.now);
             }

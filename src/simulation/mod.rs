@@ -10,14 +10,21 @@
 
 mod api_server;
 mod arrival;
+mod choice;
 mod cloud;
+mod fingerprint;
 mod leadership;
 mod losses;
 mod network;
 mod oracle;
 mod planted;
 mod process;
+mod reference;
+mod runner;
+mod shrink;
+mod small;
 mod swarm;
+mod tape;
 mod tests;
 mod trace;
 mod users;

@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use crate::domain::Capabilities;
+use crate::lifecycle::{Config, Losses};
+
 macro_rules! words {
     ($($(#[doc = $doc:literal])+ $word:ident,)+) => {
         /// What may happen; everything that is off does not.
@@ -28,7 +31,13 @@ macro_rules! words {
             pub(super) fn random(random: &mut fastrand::Rng) -> Self {
                 let mut words = Self::default();
                 let chance = [15, 35, 60][random.usize(..3)];
-                $(words.$word = random.u8(..100) < chance;)+
+                // A generator of their own: words that came later leave the draws of older seeds alone.
+                let mut others = fastrand::Rng::with_seed(random.get_seed() ^ 0x1a7e_0000_0000_0000);
+                $(
+                    let newer = stringify!($word) == "reuse";
+                    let random = if newer { &mut others } else { &mut *random };
+                    words.$word = random.u8(..100) < chance;
+                )+
                 words.late = false;
                 words
             }
@@ -96,6 +105,8 @@ words! {
     limiter,
     /// Requests take effect after their time-out: breaks an assumption.
     late,
+    /// Ids of instances that went are given to somebody else's.
+    reuse,
 }
 
 /// Which requests the network's faults are for: faults that fall on everything seldom meet.
@@ -176,6 +187,40 @@ impl Swarm {
             basic: false,
             mass_loss: false,
             words,
+        }
+    }
+
+    /// The one ProviderConfig.
+    pub(super) fn config(&self) -> Config {
+        Config {
+            name: "cloud".to_owned(),
+            terminating: false,
+            protected: true,
+            paused: false,
+            watched: false,
+            awaited: false,
+            allow_unsafe_create: false,
+            confirmed_loss: None,
+            losses: Losses::default(),
+            timeout: self.timeout,
+            poll: self.poll,
+            capabilities: if self.basic {
+                Capabilities::default()
+            } else {
+                self.offered()
+            },
+        }
+    }
+
+    fn offered(&self) -> Capabilities {
+        Capabilities {
+            account: None,
+            list: true,
+            tag_filter: true,
+            list_lag: self.lag,
+            changes: false,
+            key_lifetime: Some(self.key_life),
+            delete_is_async: self.words.slowdelete,
         }
     }
 }

@@ -4,22 +4,24 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use super::api_server::ApiServer;
+use super::choice::Cost;
 use super::cloud::Cloud;
 use super::network::Flight;
 use super::oracle::{Broken, Counts, Life};
-use super::process::{Polled, Process};
+use super::planted::Bug;
+use super::process::Process;
 use super::swarm::Swarm;
+use super::tape::Tape;
 use super::trace::Trace;
+use super::users::Deed;
 use super::wire::SimClock;
-use crate::domain::{Capabilities, ClusterId, Moment, Uid};
-use crate::lifecycle::{Config, Losses, Policy};
+use crate::domain::{ClusterId, Moment, Uid};
+use crate::lifecycle::{Config, Policy};
 
 /// Virtual time within which a run must converge once faults have stopped.
 const CONVERGES_WITHIN: Duration = Duration::from_hours(2);
 /// Steps within which it must.
 const STEPS_TO_CONVERGE: u32 = 6_000;
-/// Requests at one moment of virtual time before that counts as a loop.
-const MOST_AT_ONCE: u32 = 300;
 
 /// Bugs that are planted around the production code, not in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +34,10 @@ pub(super) enum Doctored {
     FindByKey,
     /// A repeated create goes out under a new key.
     NewKey,
+    /// Whatever an id leads to is taken for ours.
+    TagsUnread,
+    /// Our own status writes wake us like news.
+    StatusWakes,
 }
 
 /// Who holds the lease.
@@ -60,6 +66,8 @@ pub(super) struct World {
     pub(super) lease: Option<Lease>,
     pub(super) lives: Vec<Life>,
     pub(super) exported: Vec<String>,
+    /// The bug that is planted.
+    pub(super) bug: Option<Bug>,
     pub(super) doctored: Option<Doctored>,
     pub(super) posted: Vec<String>,
     pub(super) bias: super::planted::Bias,
@@ -72,10 +80,20 @@ pub(super) struct World {
     pub(super) effective: u32,
     pub(super) at_this_moment: u32,
     pub(super) trace: Trace,
+    /// What users did.
+    pub(super) script: Vec<Deed>,
+    /// Steps of the storm, where they are kept.
+    pub(super) tape: Option<Tape>,
+    /// Memory of the list of choices.
+    pub(super) choices: Vec<(u32, Cost, Event)>,
+    /// Passes that ended.
+    pub(super) passes: u32,
+    /// Nothing is left to chance: every choice is somebody else's.
+    pub(super) exhaustive: bool,
 }
 
 /// What can happen next.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Event {
     Network(usize, super::network::Fate),
     Watch(usize),
@@ -89,6 +107,8 @@ pub(super) enum Event {
     Exit(usize),
     User(super::users::Act),
     Vanish(usize),
+    /// It vanishes, and its id is given to somebody else's.
+    Reuse(usize),
     VanishAll,
     QuotaUsedUp,
     ConfigGone,
@@ -110,7 +130,7 @@ impl World {
         seed: u64,
         swarm: Swarm,
         mut policy: Policy,
-        planted: Option<super::planted::Bug>,
+        planted: Option<Bug>,
         trace: Trace,
     ) -> Self {
         let cluster = ClusterId::new("c");
@@ -119,8 +139,8 @@ impl World {
         let mut cloud = Cloud::new();
         let mut doctored = None;
         match planted {
-            Some(super::planted::Bug::Inside(bug)) => policy.planted = Some(bug),
-            Some(super::planted::Bug::Around(bug)) => doctored = Some(bug),
+            Some(Bug::Inside(bug)) => policy.planted = Some(bug),
+            Some(Bug::Around(bug)) => doctored = Some(bug),
             None => {}
         }
         api.unguarded_metadata = doctored == Some(Doctored::UnguardedIntent);
@@ -134,7 +154,7 @@ impl World {
         } else {
             Duration::ZERO
         };
-        let the_config = config(&swarm);
+        let the_config = swarm.config();
         let (faults, acts) = (swarm.faults, swarm.acts);
         let mut world = Self {
             random: fastrand::Rng::with_seed(seed),
@@ -152,6 +172,7 @@ impl World {
             lease: None,
             lives: Vec::new(),
             exported: Vec::new(),
+            bug: planted,
             doctored,
             posted: Vec::new(),
             bias: super::planted::none,
@@ -163,6 +184,11 @@ impl World {
             effective: 0,
             at_this_moment: 0,
             trace,
+            script: Vec::new(),
+            tape: None,
+            choices: Vec::new(),
+            passes: 0,
+            exhaustive: false,
             swarm,
         };
         world.clock.set(world.now);
@@ -196,6 +222,7 @@ impl World {
     pub(super) fn run(&mut self) -> Result<Verdict, Broken> {
         while self.storm {
             let event = self.pick();
+            self.record(event);
             self.step(event)?;
             // What was begun badly goes on badly to its end.
             let settled = self.flights.is_empty() && self.leaders().count() < 2;
@@ -204,6 +231,11 @@ impl World {
                 self.calm()?;
             }
         }
+        self.verdict()
+    }
+
+    /// Runs on to a good end without faults.
+    pub(super) fn verdict(&mut self) -> Result<Verdict, Broken> {
         let counts = self.converge()?;
         Ok(Verdict {
             counts,
@@ -214,8 +246,11 @@ impl World {
     }
 
     /// Faults and acts stop: what is broken is repaired.
-    fn calm(&mut self) -> Result<(), Broken> {
+    pub(super) fn calm(&mut self) -> Result<(), Broken> {
         self.storm = false;
+        if let Some(tape) = &mut self.tape {
+            tape.rest = self.random.get_seed();
+        }
         self.trace.line(1, || "--- calm ---".to_owned());
         for slot in 0..2 {
             if self.processes[slot].as_ref().is_some_and(|p| p.paused) {
@@ -232,7 +267,7 @@ impl World {
     }
 
     /// Runs without faults until nothing happens any more.
-    fn converge(&mut self) -> Result<Counts, Broken> {
+    pub(super) fn converge(&mut self) -> Result<Counts, Broken> {
         let (deadline, last) = (self.now + CONVERGES_WITHIN, self.steps + STEPS_TO_CONVERGE);
         let mut quiet_since = self.now;
         let mut writes = self.written();
@@ -295,6 +330,12 @@ impl World {
                 self.trace.line(2, || format!("{id} vanishes by itself"));
                 self.cloud.vanish(at, self.now);
             }
+            Event::Reuse(at) => {
+                let id = self.cloud.machines[at].instance.id.clone();
+                self.trace
+                    .line(15, || format!("{id} vanishes, its id goes to a stranger"));
+                self.cloud.reuse(at, self.now);
+            }
             Event::VanishAll => self.vanish_all(),
             Event::QuotaUsedUp => {
                 self.trace.line(3, || "the quota is used up".to_owned());
@@ -324,71 +365,5 @@ impl World {
         for process in self.processes.iter_mut().flatten() {
             process.wake_all();
         }
-    }
-
-    /// Polls what `take` began and what answers woke.
-    fn take(&mut self, slot: usize) -> Result<(), Broken> {
-        let Some(process) = &mut self.processes[slot] else {
-            return Ok(());
-        };
-        let Some(polled) = process.take() else {
-            return Ok(());
-        };
-        self.polled(slot, polled)
-    }
-
-    pub(super) fn polled(&mut self, slot: usize, polled: Polled) -> Result<(), Broken> {
-        match polled {
-            Polled::Asks(call, request) => {
-                self.at_this_moment += 1;
-                if self.at_this_moment > MOST_AT_ONCE {
-                    return Err(format!("I9: a loop of calls: {}", request.word()));
-                }
-                self.park(slot, call, request)
-            }
-            Polled::Ended(target, pass) => {
-                let life = self.processes[slot].as_ref().map_or(0, |p| p.life);
-                self.trace.line(6, || {
-                    format!(
-                        "  p{life} {target:?}: {} {} -> {:?}",
-                        pass.action, pass.reason, pass.requeue
-                    )
-                });
-                Ok(())
-            }
-        }
-    }
-}
-
-fn config(swarm: &Swarm) -> Config {
-    Config {
-        name: "cloud".to_owned(),
-        terminating: false,
-        protected: true,
-        paused: false,
-        watched: false,
-        awaited: false,
-        allow_unsafe_create: false,
-        confirmed_loss: None,
-        losses: Losses::default(),
-        timeout: swarm.timeout,
-        poll: swarm.poll,
-        capabilities: if swarm.basic {
-            Capabilities::default()
-        } else {
-            offered(swarm)
-        },
-    }
-}
-
-fn offered(swarm: &Swarm) -> Capabilities {
-    Capabilities {
-        account: None,
-        list: true,
-        tag_filter: true,
-        list_lag: swarm.lag,
-        changes: false,
-        key_lifetime: Some(swarm.key_life),
-        delete_is_async: swarm.words.slowdelete,
     }
 }
