@@ -3,6 +3,7 @@
 use super::cloud::Sight;
 use super::network::Flight;
 use super::oracle::Broken;
+use super::users::{Deed, name};
 use super::wire::{Answer, Request};
 use super::world::{Doctored, World};
 use crate::controller::Target;
@@ -110,6 +111,9 @@ impl World {
             return;
         };
         if let Some(stored) = self.api.objects.get(&guard.key).cloned() {
+            // A user's act too, though no act of the script.
+            let at = (0..self.swarm.names).find(|at| name(*at) == guard.key);
+            self.script.extend(at.map(Deed::Delete));
             self.api.remove(stored);
         }
     }

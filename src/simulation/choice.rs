@@ -204,7 +204,8 @@ impl World {
         for (at, machine) in self.cloud.machines.iter().enumerate() {
             let ours = machine.alive && !machine.is_strange();
             fault(words.vanish && ours, malice / 2 + 1, Event::Vanish(at));
-            fault(words.reuse && ours, malice / 2 + 1, Event::Reuse(at));
+            let again = words.reuse && self.may_be_given_again(at);
+            fault(again, malice / 2 + 1, Event::Reuse(at));
         }
         let all = self.swarm.mass_loss && self.mass.is_empty() && self.is_whole();
         fault(all, malice * 2, Event::VanishAll);

@@ -86,6 +86,11 @@ impl Machine {
     pub(super) fn is_strange(&self) -> bool {
         self.uid.as_str() == STRANGER
     }
+
+    /// Whether it has been gone for so long.
+    pub(super) fn is_gone_for(&self, long: Duration, now: Moment) -> bool {
+        !self.alive && self.gone_at.is_some_and(|at| now >= at + long)
+    }
 }
 
 impl Cloud {
@@ -242,9 +247,8 @@ impl Cloud {
         machine.gone_at = Some(now);
     }
 
-    /// An instance goes by itself, and its id is given to somebody else's.
+    /// The id of an instance that is gone is given to somebody else's.
     pub(super) fn reuse(&mut self, at: usize, now: Moment) {
-        self.vanish(at, now);
         let mut instance = self.machines[at].instance.clone();
         instance.phase = InstancePhase::Running;
         instance.created_at = wall(now).to_string();

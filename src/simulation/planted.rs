@@ -304,7 +304,7 @@ pub(super) const ROWS: &[Row] = &[
     row(
         "delete by id without a look at tags",
         Bug::Around(Doctored::TagsUnread),
-        "delete,reuse",
+        "delete,vanish,reuse",
         any,
     ),
     compared(row(

@@ -107,7 +107,7 @@ pub(super) enum Event {
     Exit(usize),
     User(super::users::Act),
     Vanish(usize),
-    /// It vanishes, and its id is given to somebody else's.
+    /// Its id is given to somebody else's.
     Reuse(usize),
     VanishAll,
     QuotaUsedUp,
@@ -333,7 +333,7 @@ impl World {
             Event::Reuse(at) => {
                 let id = self.cloud.machines[at].instance.id.clone();
                 self.trace
-                    .line(15, || format!("{id} vanishes, its id goes to a stranger"));
+                    .line(15, || format!("{id} is given to a stranger's"));
                 self.cloud.reuse(at, self.now);
             }
             Event::VanishAll => self.vanish_all(),

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::Outcome;
 use crate::api::virtual_machine::{OperationStatus, OperationType};
-use crate::domain::{Instance, Reason};
+use crate::domain::{Instance, ProviderError, Reason};
 use crate::lifecycle::decide::reason_of;
 use crate::lifecycle::observed::{Config, Observed};
 use crate::lifecycle::plan::{Action, Plan};
@@ -58,6 +58,13 @@ pub(super) fn operation(
         }
         (Action::Create | Action::Settle | Action::Delete(_), _) => None,
         (Action::Hold(_), _) if creating && instance.is_some() => None,
+        // The write that was to tell of the refusal may have been lost.
+        (Action::Hold(_), _) if creating && refusal(seen).is_some() => {
+            let mut next = same(OperationType::Create)
+                .unwrap_or_else(|| begun(OperationType::Create, seen.wall));
+            next.last_error_reason = refusal(seen).map(|error| reason_of(error).to_string());
+            Some(next)
+        }
         (
             Action::Hold(_)
             | Action::Intend { .. }
@@ -68,6 +75,12 @@ pub(super) fn operation(
             _,
         ) => old.cloned(),
     }
+}
+
+/// What the provider refused the create for, as the object is now, for good.
+fn refusal<'a>(seen: &Observed<'a>) -> Option<&'a ProviderError> {
+    let stands = seen.memory.refused() == Some(seen.object.generation);
+    seen.memory.refusal().filter(|_| stands && keyed(seen))
 }
 
 /// Whether a create may be repeated without harm. Where there is no config, nothing is sent.
