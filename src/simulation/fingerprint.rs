@@ -45,53 +45,58 @@ impl Reading {
 
     pub(super) fn hash(&self, text: &str) -> u64 {
         let mut hasher = DefaultHasher::new();
-        let mut rest = text;
-        while let Some(at) = rest.find(['M', 'v', '2']) {
-            let (before, here) = rest.split_at(at);
-            before.hash(&mut hasher);
-            rest = self.word(before, here, &mut hasher);
+        let mut from = 0;
+        // Searches for one character are the quick ones: where each is found next.
+        let mut found = [MOMENT, VERSION, "Z"].map(|word| next(text, 0, word));
+        loop {
+            let at = found[0].min(found[1]).min(found[2]);
+            if at == usize::MAX {
+                text[from..].hash(&mut hasher);
+                return hasher.finish();
+            }
+            let (which, end) = if at == found[2] {
+                (2, self.time(text, from, at, &mut hasher))
+            } else if at == found[1] {
+                (1, self.version(text, from, at, &mut hasher))
+            } else {
+                (0, self.moment(text, from, at, &mut hasher))
+            };
+            from = end.unwrap_or(from);
+            found[which] = next(text, at + 1, [MOMENT, VERSION, "Z"][which]);
         }
-        rest.hash(&mut hasher);
-        hasher.finish()
     }
 
-    /// Hashes what stands here, and gives the rest.
-    fn word<'a>(&self, before: &str, here: &'a str, hasher: &mut DefaultHasher) -> &'a str {
-        if let Some(rest) = here.strip_prefix(MOMENT) {
-            let digits = number(rest);
-            let moment = Moment::from_nanos(digits.parse().unwrap_or_default());
-            self.distance(moment).hash(hasher);
-            return &rest[digits.len()..];
+    /// Hashes the text up to a moment and the moment; gives where it ends. So do the next two.
+    fn moment(&self, text: &str, from: usize, at: usize, to: &mut DefaultHasher) -> Option<usize> {
+        let digits = number(text[at..].strip_prefix(MOMENT)?);
+        text[from..at].hash(to);
+        let moment = Moment::from_nanos(digits.parse().unwrap_or_default());
+        self.distance(moment).hash(to);
+        Some(at + MOMENT.len() + digits.len())
+    }
+
+    fn version(&self, text: &str, from: usize, at: usize, to: &mut DefaultHasher) -> Option<usize> {
+        let digits = number(text[at..].strip_prefix(VERSION)?);
+        text[from..at].hash(to);
+        let version: u64 = digits.parse().unwrap_or_default();
+        match self.versions.is_empty() {
+            true => version.hash(to),
+            false => self.versions.range(..version).count().hash(to),
         }
-        if let Some(rest) = here.strip_prefix(VERSION) {
-            let digits = number(rest);
-            match digits.parse::<u64>() {
-                Ok(version) if !self.versions.is_empty() => {
-                    self.versions.range(..version).count().hash(hasher);
-                }
-                Ok(version) => version.hash(hasher),
-                Err(_) => 0.hash(hasher),
-            }
-            return &rest[digits.len()..];
+        Some(at + VERSION.len() + digits.len())
+    }
+
+    fn time(&self, text: &str, from: usize, at: usize, to: &mut DefaultHasher) -> Option<usize> {
+        let near = at.saturating_sub(32).max(from);
+        let begin = near + text.get(near..at)?.rfind(YEAR)?;
+        let time: jiff::Timestamp = text[begin..=at].parse().ok()?;
+        let before = &text[from..begin];
+        before.hash(to);
+        if !TRANSITIONS.iter().any(|word| before.ends_with(word)) {
+            let past = time.as_millisecond() - wall(self.now).as_millisecond();
+            past.max(-LONG_AGO_MS).hash(to);
         }
-        let end = here.starts_with(YEAR).then(|| here.find('Z')).flatten();
-        match end.and_then(|end| Some((end, here[..=end].parse::<jiff::Timestamp>().ok()?))) {
-            Some((end, time)) => {
-                if !before
-                    .trim_end_matches(['"', '('])
-                    .ends_with(TRANSITIONS[0])
-                    && !before.ends_with(TRANSITIONS[1])
-                {
-                    let past = time.as_millisecond() - wall(self.now).as_millisecond();
-                    past.max(-LONG_AGO_MS).hash(hasher);
-                }
-                &here[end + 1..]
-            }
-            None => {
-                here.as_bytes()[0].hash(hasher);
-                &here[1..]
-            }
-        }
+        Some(at + 1)
     }
 
     fn distance(&self, moment: Moment) -> i64 {
@@ -112,9 +117,16 @@ impl Reading {
 
 /// What precedes the time at which a condition changed, in a status and in a patch.
 const TRANSITIONS: [&str; 2] = [
-    "last_transition_time: Time",
+    "last_transition_time: Time(",
     "\"lastTransitionTime\": String(\"",
 ];
+
+/// Where a word may begin next: where its first character is.
+fn next(text: &str, from: usize, word: &str) -> usize {
+    let first = word.chars().next().unwrap_or_default();
+    let rest = text.get(from..).unwrap_or_default();
+    rest.find(first).map_or(usize::MAX, |at| from + at)
+}
 
 fn number(text: &str) -> &str {
     let end = text.find(|c: char| !c.is_ascii_digit());

@@ -89,6 +89,11 @@ impl Flight {
         matches!(self.state, State::Sent)
     }
 
+    /// Whether it was lost, and its client waits in vain.
+    pub(super) fn is_silent(&self) -> bool {
+        matches!(self.state, State::Silent)
+    }
+
     pub(super) fn is_answered(&self) -> bool {
         matches!(self.state, State::Answered(_))
     }

@@ -333,8 +333,18 @@ impl World {
         let next = deadlines
             .chain(self.next_timer())
             .filter(|at| *at > self.now);
-        let (to, cost) = self.bound(next.min()?);
-        (to > self.now).then_some(Choice {
+        let to = next.min()?;
+        // Who waits for what was lost was paid for; whom a slow answer makes give up is a fault of its own.
+        let gives_up = self.flights.iter().any(|flight| {
+            let over = flight.deadline.is_some_and(|at| at <= to);
+            over && flight.client && !flight.is_silent()
+        });
+        let cost = match gives_up {
+            true if self.swarm.words.lost && self.faults > 0 => Cost::Fault,
+            true => return None,
+            false => Cost::Free,
+        };
+        Some(Choice {
             event: Event::Time(to),
             cost,
             delays: busy,

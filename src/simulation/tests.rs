@@ -14,7 +14,7 @@ use super::swarm::{Swarm, Words};
 use crate::runtime::clock::{Clock, SystemClock};
 
 /// Seeds of a run without SIM_SEEDS.
-const DEFAULT_SEEDS: u64 = 15_000;
+const DEFAULT_SEEDS: u64 = 4_000;
 
 /// Seeds that once showed a bug in the production code, or that reach far: they always run.
 #[test]

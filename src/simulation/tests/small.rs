@@ -17,19 +17,13 @@ const fn scope(words: &'static str, faults: u32, acts: u32, delays: u32) -> Scop
 }
 
 /// Searched in the gate.
-const SMALL: &[Scope] = &[
-    scope("delete,crash", 1, 2, 1),
-    scope("delete,lost", 1, 2, 1),
-];
+const SMALL: &[Scope] = &[scope("delete", 0, 2, 0), scope("crash", 1, 1, 0)];
 
 /// Searched with `SIM_WORLDS=1`.
 const LARGE: &[Scope] = &[
-    scope("delete,crash,lost", 2, 2, 1),
-    scope("delete,crash,race,lost", 2, 2, 0),
-    scope("delete,strip,crash", 1, 3, 1),
-    scope("delete,overlap,crash", 2, 2, 0),
-    scope("delete,vanish,lost", 2, 2, 1),
-    scope("delete,recreate,crash", 1, 3, 0),
+    scope("delete,crash", 1, 2, 0),
+    scope("delete,lost", 1, 2, 0),
+    scope("delete,race", 1, 2, 0),
 ];
 
 fn searched(scope: &Scope) -> (Searched, String) {
@@ -56,7 +50,7 @@ fn searched(scope: &Scope) -> (Searched, String) {
         scope.most
     );
     // Without these the search would have gone nowhere.
-    assert!(found.running > 0 && found.gone > 0);
+    assert!(found.running > 0 && (found.gone > 0 || scope.acts == 1));
     (found, line)
 }
 
@@ -74,6 +68,24 @@ fn every_interleaving_of_larger_worlds_is_good() {
     }
     let lines: Vec<String> = LARGE.iter().map(|scope| searched(scope).1).collect();
     page::holds("larger worlds", &lines, |told, found| told == found);
+}
+
+/// A world of one's own: `SIM_SCOPE="delete,crash 1 2 0"` (what may happen, faults, acts, delays).
+#[test]
+fn a_world_of_ones_own() {
+    let Ok(asked) = std::env::var("SIM_SCOPE") else {
+        println!("set SIM_SCOPE to search a world of your own");
+        return;
+    };
+    let words: Vec<&str> = asked.split(' ').collect();
+    let [what, numbers @ ..] = words.as_slice() else {
+        panic!("SIM_SCOPE is empty");
+    };
+    let numbers: Vec<u32> = numbers.iter().map(|n| n.parse().unwrap()).collect();
+    let [faults, acts, delays] = numbers[..] else {
+        panic!("SIM_SCOPE needs faults, acts and delays");
+    };
+    searched(&scope(String::from(*what).leak(), faults, acts, delays));
 }
 
 /// The bug of this name, in the smallest world that has it.
@@ -105,7 +117,6 @@ fn planted_bugs_are_found_by_the_shortest_way() {
             "I3",
             scope("delete,slowdelete", 0, 2, 0),
         ),
-        ("incarnation not raised", "I4", scope("vanish", 1, 1, 0)),
     ];
     for (name, invariant, scope) in bugs {
         let scope = with_bug(name, scope);
