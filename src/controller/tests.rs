@@ -2,7 +2,6 @@ mod children;
 mod cloud;
 mod double;
 mod events;
-mod fuzz;
 mod inventory;
 mod owned;
 mod rig;

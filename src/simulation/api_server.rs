@@ -262,6 +262,7 @@ impl ApiServer {
         object.finalizer = view.finalizers.iter().any(|f| f == api::FINALIZER);
         object.intent =
             IntentState::judge(stored.annotation.as_deref(), &self.cluster, &object.uid);
+        view.foreign_intent = stored.annotation.is_some() && object.intent == IntentState::Missing;
         view.status = match &stored.status {
             Value::Null => VirtualMachineStatus::default(),
             status => serde_json::from_value(status.clone()).unwrap(),
