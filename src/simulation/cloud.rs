@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
+use super::swarm::Swarm;
 use super::wire::wall;
 use crate::domain::intent::tags;
 use crate::domain::{
@@ -94,16 +95,18 @@ impl Machine {
 }
 
 impl Cloud {
-    pub(super) fn new() -> Self {
+    /// An empty cloud with the numbers of a run.
+    pub(super) fn of(swarm: &Swarm) -> Self {
+        let slow = swarm.words.slowdelete;
         Self {
             machines: Vec::new(),
             keys: BTreeMap::new(),
-            key_life: Duration::MAX,
-            lag: Duration::ZERO,
-            provisioning: Duration::ZERO,
-            deletion: Duration::ZERO,
+            key_life: swarm.key_life,
+            lag: swarm.lag,
+            provisioning: swarm.provisioning,
+            deletion: if slow { swarm.deletion } else { Duration::ZERO },
             quota_used_up: false,
-            basic: false,
+            basic: swarm.basic,
             writes: 0,
             replays: 0,
         }

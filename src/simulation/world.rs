@@ -136,7 +136,7 @@ impl World {
         let cluster = ClusterId::new("c");
         policy.cluster = cluster.clone();
         let mut api = ApiServer::new(cluster);
-        let mut cloud = Cloud::new();
+        let cloud = Cloud::of(&swarm);
         let mut doctored = None;
         match planted {
             Some(Bug::Inside(bug)) => policy.planted = Some(bug),
@@ -145,15 +145,6 @@ impl World {
         }
         api.unguarded_metadata = doctored == Some(Doctored::UnguardedIntent);
         api.unguarded_status = doctored == Some(Doctored::UnguardedStatus);
-        cloud.key_life = swarm.key_life;
-        cloud.lag = swarm.lag;
-        cloud.provisioning = swarm.provisioning;
-        cloud.basic = swarm.basic;
-        cloud.deletion = if swarm.words.slowdelete {
-            swarm.deletion
-        } else {
-            Duration::ZERO
-        };
         let the_config = swarm.config();
         let (faults, acts) = (swarm.faults, swarm.acts);
         let mut world = Self {

@@ -23,8 +23,11 @@ const SEEDS: u64 = 12;
 /// Requests of a sequence.
 const REQUESTS: usize = 60;
 
+/// What is done to the double beforehand.
+type Doctor = fn(&mut ApiServer);
+
 /// Runs a sequence on both; gives what differed first.
-async fn differing(seed: u64, doctor: fn(&mut ApiServer)) -> Option<String> {
+async fn differing(seed: u64, doctor: Doctor) -> Option<String> {
     let asked = namespace("conformance").await;
     let mut pair = Pair::new(asked, seed);
     doctor(&mut pair.double);
@@ -92,7 +95,7 @@ async fn the_simulated_api_server_answers_as_the_real_one() {
 
 #[tokio::test]
 async fn a_double_that_does_not_guard_writes_is_found_out() {
-    let doctors: [(&str, fn(&mut ApiServer)); 2] = [
+    let doctors: [(&str, Doctor); 2] = [
         ("metadata", |double| double.unguarded_metadata = true),
         ("status", |double| double.unguarded_status = true),
     ];

@@ -67,8 +67,8 @@ impl Pair {
     /// Sends a request to both and compares what it came to, and how the objects stand afterwards.
     pub(super) async fn send(&mut self, request: &Request) -> Result<(), String> {
         let before = self.stand().await?;
-        let double = self.to_double(request);
-        let real = self.to_real(request).await;
+        let double = self.ask_double(request);
+        let real = self.ask_real(request).await;
         let (double, real) = match (double, real) {
             (Ok(double), Ok(real)) => {
                 let double = double.map(|view| self.shown_double(&view));
@@ -191,7 +191,7 @@ impl Pair {
         }
     }
 
-    fn to_double(&mut self, request: &Request) -> Outcome {
+    fn ask_double(&mut self, request: &Request) -> Outcome {
         match request {
             Request::Create(at, cpu, exported) => {
                 let exported = exported.then(Self::exported);

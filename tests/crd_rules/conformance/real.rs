@@ -9,7 +9,7 @@ use crate::api::{self, VirtualMachine};
 use crate::controller::Cluster;
 
 impl Pair {
-    pub(super) async fn to_real(&mut self, request: &Request) -> Outcome {
+    pub(super) async fn ask_real(&mut self, request: &Request) -> Outcome {
         let cluster = self.real.clone();
         match request {
             Request::Create(at, cpu, exported) => {
