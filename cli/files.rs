@@ -24,6 +24,14 @@ pub(crate) enum Error {
         /// Why.
         source: io::Error,
     },
+    /// A file could not be removed.
+    #[error("cannot remove {}", path.display())]
+    Remove {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
     /// A file could not be read.
     #[error("cannot read {}", path.display())]
     Read {
@@ -85,6 +93,21 @@ pub(crate) fn write_if_changed(path: &Path, content: &[u8]) -> Result<bool, Erro
         return Ok(false);
     }
     write_private(path, content).map(|()| true)
+}
+
+/// Removes a file; none is fine.
+///
+/// # Errors
+/// It is there and cannot be removed.
+pub(crate) fn remove_if_there(path: &Path) -> Result<(), Error> {
+    match fs::remove_file(path) {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(source) => Err(Error::Remove {
+            path: path.to_owned(),
+            source,
+        }),
+    }
 }
 
 /// Reads a file; `None` when it does not exist.

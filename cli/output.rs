@@ -4,6 +4,7 @@ use std::io::{ErrorKind, IsTerminal, Write};
 
 use anstyle::{AnsiColor, Style};
 
+use crate::clock;
 use crate::hint::Failure;
 
 /// When output is coloured.
@@ -64,6 +65,8 @@ pub(crate) struct Talk {
     quiet: bool,
     /// Whether a line of life may stand where the next line goes.
     live: bool,
+    /// Whether each line begins with the time.
+    stamped: bool,
 }
 
 /// Whether stderr is a terminal on which a line can be written over.
@@ -102,7 +105,26 @@ pub(crate) fn cut(text: &str, columns: usize) -> String {
 impl Talk {
     /// A voice, or its silence.
     pub(crate) fn new(quiet: bool) -> Self {
-        Self { quiet, live: false }
+        Self {
+            quiet,
+            live: false,
+            stamped: false,
+        }
+    }
+
+    /// The same where each line begins with the time (UTC): somebody reads it later.
+    #[must_use]
+    pub(crate) fn stamped(mut self, stamped: bool) -> Self {
+        self.stamped = stamped;
+        self
+    }
+
+    fn stamp(&self) -> String {
+        if self.stamped {
+            clock::timestamp().strftime("%H:%M:%SZ ").to_string()
+        } else {
+            String::new()
+        }
     }
 
     /// The same where a line of life is written over and over: it goes before each line.
@@ -123,7 +145,7 @@ impl Talk {
             life("");
         }
         if !self.quiet {
-            let _ = writeln!(anstream::stderr().lock(), "{text}");
+            let _ = writeln!(anstream::stderr().lock(), "{}{text}", self.stamp());
         }
     }
 
@@ -133,7 +155,7 @@ impl Talk {
             life("");
         }
         if !self.quiet {
-            let _ = writeln!(anstream::stderr().lock(), "{}", clean(text));
+            let _ = writeln!(anstream::stderr().lock(), "{}{}", self.stamp(), clean(text));
         }
     }
 }

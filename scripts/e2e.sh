@@ -164,6 +164,21 @@ becomes_running() {
     provider_has 1
 }
 
+# Whoever told something about it is heard: replicas, the provider, the cluster.
+logs_tell_of_it() {
+    local teller
+    vmctl logs vm web-1 >"$work/told"
+    for teller in ' INFO  default/web-1 ' ' provider     create 201 ' ' event        Normal '; do
+        grep -q "$teller" "$work/told" || { cat "$work/told"; no "no line with '$teller'"; }
+    done
+    vmctl describe vm web-1 | grep -q ' create .* 201 ' || no 'describe shows no call to the provider'
+}
+
+doctor_is_content() {
+    vmctl doctor || no 'a check failed'
+    [ "$runtime" = embedded ] || vmctl doctor -o json | grep -q '"id":"DOC-NODE-IMAGE"' || no 'it does not look at the node image'
+}
+
 owns_its_objects() {
     local address found
     address=$(field vm web-1 -n default -o 'jsonpath={.status.addresses[0].address}')
@@ -223,6 +238,30 @@ leader_changes() {
     [ "$(creates)" = $((made + 1)) ] || no "creates: $made before, $(creates) now"
     vmctl delete vm after
     [ "$runtime" != kind ] || kubectl -n "$system" scale "deployment/$operator" --replicas=1
+}
+
+# The dashboard finds every replica by itself, whatever it runs in, and knows which one leads.
+dash_reaches_every_replica() {
+    local wanted=1 seen=$work/dash
+    if [ "$runtime" = kind ]; then
+        wanted=2
+        kubectl -n "$system" scale "deployment/$operator" --replicas=2
+        kubectl -n "$system" rollout status "deployment/$operator" --timeout=120s
+    fi
+    until_true 60 dash_sees "$wanted" "$seen"
+    # Of no source is anything lost or left out: metrics and inner state of each replica, objects, events and logs.
+    ! grep -q '"is": "\(lost\|absent\|waiting\)"' "$seen" || no "$(cat "$seen")"
+    [ "$(grep -c '"source": "metrics"' "$seen")" -eq "$wanted" ] || no "$(cat "$seen")"
+    [ "$(grep -c '"source": "state"' "$seen")" -eq "$wanted" ] || no "$(cat "$seen")"
+    grep -q '"source": "logs"' "$seen" || no "$(cat "$seen")"
+    [ "$runtime" != kind ] || kubectl -n "$system" scale "deployment/$operator" --replicas=1
+}
+dash_sees() {
+    vmctl dash --json --duration 6s >"$2"
+    grep -q "\"answering\": $1" "$2" && grep -q "\"known\": $1" "$2" && grep -q '"state": "agreed"' "$2" || {
+        cat "$2"
+        return 1
+    }
 }
 
 leaves_nothing() {
@@ -413,10 +452,83 @@ spec: { endpoint: 'http://mock-provider.cloud.svc', secretRef: { name: cloud } }
 END
 }
 
+# --- up is cut off, on kind; on processes tests/up_survival does it ---
+#
+# Shortened, since each cluster takes its time: the signals take turns over the steps, instead of each at every step; and
+# down is tried where something new has come to be, not behind each step.
+
+cut_cluster() { sed -n 's/.*"cluster": "\([^"]*\)".*/\1/p' "$work/vmctl/env/cut/kind.json" 2>/dev/null || true; }
+cut_nodes() { "$engine" ps -a --filter "label=io.x-k8s.kind.cluster=$1" --format '{{.Names}}'; }
+cut_has_a_node() { local name; name=$(cut_cluster); [ -n "$name" ] && [ -n "$(cut_nodes "$name")" ]; }
+
+ended_by() {
+    local wanted
+    case "$2" in INT) wanted=130 ;; TERM) wanted=143 ;; KILL) wanted=137 ;; esac
+    [ "$1" -eq "$wanted" ] || { cat "$work/cut"; no "up, cut off $3 by $2, ended with $1"; }
+}
+
+# cut_behind STEP SIGNAL: up ends itself there.
+cut_behind() {
+    local status=0
+    VMCTL_FAILPOINT=$1:$2 "$VMCTL" up --env cut >"$work/cut" 2>&1 || status=$?
+    ended_by "$status" "$2" "behind $1"
+}
+
+# In the middle of making the cluster.
+cut_while_making() {
+    local pid status=0
+    "$VMCTL" up --env cut >"$work/cut" 2>&1 &
+    pid=$!
+    until_true 120 cut_has_a_node || { kill -KILL "$pid"; cat "$work/cut"; return 1; }
+    kill "-$1" "$pid"
+    wait "$pid" || status=$?
+    ended_by "$status" "$1" 'while making the cluster'
+}
+
+cut_off_up_goes_on() {
+    local signals=(INT TERM KILL) at=0 steps step
+    # Every step that there is, as up itself names them.
+    steps=$("$VMCTL" up --env cut --dry-run -o json | grep -o '"step":"[^"]*"' | cut -d'"' -f4)
+    steps=${steps/smoke/$'smoke-made\nsmoke'}
+    [ "$(wc -l <<<"$steps")" -ge 14 ] || no "steps: $steps"
+    for step in $steps; do
+        [ "$step" != cluster ] || cut_while_making KILL
+        cut_behind "$step" "${signals[at++ % 3]}"
+    done
+    "$VMCTL" up --env cut >"$work/cut" 2>&1 || { cat "$work/cut"; return 1; }
+    grep -q 'is up, unchanged' "$work/cut" || { cat "$work/cut"; no 'something was done twice'; }
+    "$VMCTL" status --env cut
+    [ -z "$("$VMCTL" get vm -A -o name --env cut)" ] || no 'a VirtualMachine is left'
+    down_of_cut
+}
+
+down_of_cut() {
+    local name
+    name=$(cut_cluster)
+    "$VMCTL" down --env cut --verify
+    [ ! -e "$work/vmctl/env/cut" ] || no 'its folder is left'
+    [ -z "$name" ] || [ -z "$(cut_nodes "$name")" ] || no "containers: $(cut_nodes "$name")"
+}
+
+# Two lines, no `&&`: there a failure would be overlooked.
+cut_and_remove() {
+    "$@"
+    down_of_cut
+}
+cut_off_up_can_be_removed() {
+    cut_and_remove cut_behind preflight KILL
+    cut_and_remove cut_behind images INT
+    cut_and_remove cut_while_making TERM
+    cut_and_remove cut_behind cluster KILL
+    # By then a VM is at the provider.
+    cut_and_remove cut_behind smoke-made TERM
+}
+
 # --- the run ---
 
 if [ -z "${VMCTL:-}" ]; then
-    cargo build --locked --bin vmctl
+    # With the points at which up is cut off.
+    cargo build --locked --features failpoints --bin vmctl
     VMCTL=${CARGO_TARGET_DIR:-target}/debug/vmctl
 fi
 VMCTL=$(realpath "$VMCTL")
@@ -436,9 +548,12 @@ if [ "$runtime" = kind ]; then
     check 'metrics by TLS with a token, and refused without' metrics_want_a_token
 fi
 check 'vmctl create vm: Running' becomes_running
+check 'vmctl logs vm: operator, provider and events' logs_tell_of_it
+check 'vmctl doctor finds nothing broken' doctor_is_content
 check 'Secret, Service and EndpointSlice' owns_its_objects
 check 'a deleted Secret comes back' secret_comes_back
 [ "$runtime" != kind ] || check 'a pod resolves the name of the VM' pod_resolves_the_vm
+check 'vmctl dash reaches every replica by itself' dash_reaches_every_replica
 check 'the leader goes, another leads, nothing is made twice' leader_changes
 check 'kubectl delete namespace with VMs finishes, none is left' namespace_goes
 if [ "$runtime" = kind ]; then
@@ -452,4 +567,8 @@ if [ "$runtime" = kind ]; then
     check 'vmctl install; uninstall --orphan leaves the VM alone' install_and_orphan
 fi
 check 'vmctl down leaves nothing' leaves_nothing
+if [ "$runtime" = kind ]; then
+    check 'up, cut off behind every step and while making, goes on' cut_off_up_goes_on
+    check 'up, cut off, is removed without a trace' cut_off_up_can_be_removed
+fi
 printf '%d checks passed on %s in %d s\n' "$passed" "$runtime" "$SECONDS"

@@ -124,6 +124,17 @@ pub struct Settings {
     )]
     pub concurrency: NonZeroUsize,
 
+    /// The longest pass over one VirtualMachine, a second or more: then it is dropped, and tried again. Shorter than the
+    /// calls in it, slow answers are never seen.
+    #[arg(
+        long,
+        env = "VMOPERATOR_PASS_LIMIT",
+        value_name = "DURATION",
+        default_value = "5m",
+        value_parser = parse_pass_limit
+    )]
+    pub pass_limit: Duration,
+
     /// Admit providers at plain http endpoints: for development.
     #[arg(long, env = "VMOPERATOR_ALLOW_HTTP")]
     pub allow_http: bool,
@@ -233,6 +244,15 @@ fn parse_duration(text: &str) -> Result<Duration, String> {
     Duration::try_from(span).map_err(|_| wrong())
 }
 
+/// A pass that may take no time could never end well.
+fn parse_pass_limit(text: &str) -> Result<Duration, String> {
+    let limit = parse_duration(text)?;
+    if limit < Duration::from_secs(1) {
+        return Err("a pass needs a second at least: write it like 30s or 5m".to_owned());
+    }
+    Ok(limit)
+}
+
 /// The id becomes a tag value at providers: at most 128 visible characters.
 fn parse_cluster_id(text: &str) -> Result<String, String> {
     let fits = (1..=128).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic());
@@ -283,6 +303,14 @@ mod tests {
         for (text, seconds) in cases {
             let read = parse_duration(text).ok().map(|d| d.as_secs());
             assert_eq!(read, seconds, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_pass_without_time_is_refused() {
+        assert_eq!(parse_pass_limit("90s"), Ok(Duration::from_secs(90)));
+        for bad in ["0s", "999ms", "-5s", "soon"] {
+            assert!(parse_pass_limit(bad).is_err(), "{bad:?}");
         }
     }
 

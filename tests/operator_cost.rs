@@ -2,6 +2,8 @@
 #![cfg(test)]
 
 mod e2e;
+#[path = "operator_cost/restart.rs"]
+mod restart;
 mod support;
 
 use std::collections::BTreeMap;

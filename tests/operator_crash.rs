@@ -215,3 +215,46 @@ fn an_answer_lost_after_applying_makes_no_second_vm_whether_or_not_the_operator_
     assert!(cloud.mend()[0] >= 6, "a fault never struck");
     checker::check(house, &cloud);
 }
+
+/// Takes off what the operator wrote, as a restore from a backup of manifests does.
+fn wipe(house: &House, namespace: &str, name: &str) {
+    let marks = json!({ "compute.example.com/create": null });
+    let metadata = json!({ "metadata": { "finalizers": null, "annotations": marks } }).to_string();
+    let status = json!({ "status": null }).to_string();
+    let patch = ["-n", namespace, "patch", "vm", name, "--type=merge", "-p"];
+    house
+        .plane
+        .kubectl(&[&patch[..], &[&status, "--subresource=status"]].concat());
+    house.plane.kubectl(&[&patch[..], &[&metadata]].concat());
+}
+
+/// A15: there is one version of the kind, so that the one thing to be migrated or adopted is an object that has lost its
+/// marks.
+#[test]
+fn killed_at_each_gap_while_an_object_without_marks_is_joined_with_its_vm_makes_no_other() {
+    const JOINING: &[&str] = &["intend", "intended", "record", "recorded"];
+    let (house, _turn) = alone();
+    let (cloud, namespace) = world(house, prompt());
+    for point in JOINING {
+        house.create(&namespace, &format!("wiped-{point}"));
+    }
+    let mut ids = Vec::new();
+    recover(house, || {
+        ids.extend(
+            JOINING
+                .iter()
+                .map(|point| house.ready(&namespace, &format!("wiped-{point}"))),
+        );
+    });
+    let creates = cloud.calls("create");
+    for (point, id) in JOINING.iter().zip(&ids) {
+        let name = format!("wiped-{point}");
+        die_at(house, &namespace, point, || wipe(house, &namespace, &name));
+        recover(house, || assert_eq!(house.ready(&namespace, &name), *id));
+    }
+    assert_eq!(cloud.calls("create"), creates, "something was made anew");
+    checker::check(house, &cloud);
+    delete_all(house, &namespace);
+    recover(house, || none_left(house, &namespace));
+    assert_eq!(cloud.ours(), Vec::<serde_json::Value>::new());
+}

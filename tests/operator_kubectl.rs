@@ -4,7 +4,7 @@
 mod e2e;
 mod support;
 
-use e2e::client::condition;
+use e2e::client::{condition, events_about};
 use e2e::cloud::{Cloud, prompt};
 use e2e::house::{House, manifest};
 use e2e::{audit, checker, golden, until_or};
@@ -173,13 +173,8 @@ fn the_judge_of_these_tests_finds_a_second_vm_and_one_without_its_object() {
     }
 }
 
-/// The events about an object, as `events.k8s.io/v1` has them, oldest first.
 fn events(house: &House, namespace: &str, kind: &str, name: &str) -> Vec<Value> {
-    let path = format!("/apis/events.k8s.io/v1/namespaces/{namespace}/events");
-    let mut events = house.client.list(&path);
-    events.retain(|event| event["regarding"]["kind"] == kind && event["regarding"]["name"] == name);
-    events.sort_by_key(|event| event["metadata"]["name"].to_string());
-    events
+    events_about(&house.client, namespace, (kind, name))
 }
 
 /// Waits until an object has told all this, oldest first, and no more.

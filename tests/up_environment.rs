@@ -49,6 +49,20 @@ fn writes(environment: &Path) -> usize {
 #[test]
 fn up_makes_an_environment_again_changes_nothing_and_down_leaves_nothing() {
     let sandbox = Sandbox::new();
+    let rehearsed = sandbox.succeed(&["up", "--audit-log", "--dry-run"]);
+    for words in [
+        "steps would change something",
+        "+ control-plane",
+        "+ definitions      apply 2 objects",
+        "+ smoke",
+    ] {
+        assert!(rehearsed.contains(words), "{words}: {rehearsed}");
+    }
+    assert_eq!(
+        fs::read_dir(sandbox.state_home()).unwrap().count(),
+        0,
+        "nothing was made"
+    );
     let first = sandbox.succeed(&["up", "--audit-log"]);
     assert!(
         first.contains("environment dev is up (") && first.contains("next:"),
@@ -72,6 +86,17 @@ fn up_makes_an_environment_again_changes_nothing_and_down_leaves_nothing() {
         second.stderr.lines().all(|line| line.contains("unchanged")),
         "{}",
         second.stderr
+    );
+    let stamped = |line: &str| line.get(2..3) == Some(":") && line.get(8..10) == Some("Z ");
+    assert!(
+        second.stderr.lines().all(stamped),
+        "each line has its time: {}",
+        second.stderr
+    );
+    let rehearsed = sandbox.succeed(&["up", "--dry-run"]);
+    assert!(
+        rehearsed.starts_with("environment dev (embedded): nothing would be changed"),
+        "{rehearsed}"
     );
     assert_eq!(writes(&environment), wrote);
     assert!(
@@ -247,6 +272,25 @@ fn drift_is_repaired(sandbox: &Sandbox) {
         ]
         .concat(),
     );
+    let rehearsed = sandbox.succeed(&["up", "--env=json", "--dry-run", "-o=json"]);
+    let plan: Value = serde_json::from_str(&rehearsed).unwrap();
+    let steps = plan["steps"].as_array().unwrap();
+    let acts: Vec<&Value> = steps
+        .iter()
+        .filter(|step| step["acts"] == true)
+        .map(|step| &step["step"])
+        .collect();
+    assert_eq!(acts, ["rights"], "{plan}");
+    let role = [
+        &kubectl[..],
+        &["get", "clusterrole", "vmoperator-manager-role"],
+    ]
+    .concat();
+    assert_eq!(
+        sandbox.vmctl(&role).code,
+        Some(1),
+        "a rehearsal repairs nothing"
+    );
     let up = sandbox.vmctl(&["up", "--env=json"]);
     assert_eq!(up.code, Some(0), "{}", up.stderr);
     let drift =
@@ -289,6 +333,27 @@ fn output_that_nobody_reads_is_no_panic(sandbox: &Sandbox) {
         );
         assert!(!words.contains("panicked"), "{args:?}: {words}");
     }
+}
+
+/// An API server that takes no VirtualMachine fails `up` at one of its last steps.
+#[test]
+fn a_run_that_fails_leaves_a_healthy_environment_as_it_was() {
+    let sandbox = Sandbox::new();
+    sandbox.succeed(&["up"]);
+    let spec = ["--image=ubuntu-22.04", "--cpu=1", "--memory=1Gi"];
+    sandbox.succeed(&[&["create", "vm", "kept"][..], &spec].concat());
+    let supervisor = sandbox.pid("dev", "supervisor");
+    let none = "--hard=count/virtualmachines.compute.example.com=0";
+    sandbox.succeed(&["kubectl", "create", "quota", "none", none]);
+    let failed = sandbox.vmctl(&["up"]);
+    assert_eq!(failed.code, Some(1), "{}", failed.stderr);
+    assert!(failed.stderr.contains("[VMC-MACHINE]"), "{}", failed.stderr);
+    sandbox.succeed(&["status"]);
+    assert_eq!(sandbox.pid("dev", "supervisor"), supervisor);
+    let kept = sandbox.succeed(&["get", "vm", "kept", "--no-headers"]);
+    assert!(kept.contains("Running"), "{kept}");
+    sandbox.succeed(&["kubectl", "delete", "quota", "none"]);
+    assert!(sandbox.succeed(&["up"]).contains("is up, unchanged"));
 }
 
 #[test]

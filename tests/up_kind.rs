@@ -70,7 +70,9 @@ impl Machine {
             .env_remove("VMCTL_NODE_IMAGE")
             // Where the embedded runtime is chosen it ends at once: it finds no programs.
             .env("KUBEBUILDER_ASSETS", self.path("empty"))
-            .env("XDG_CACHE_HOME", self.path("empty"));
+            .env("XDG_CACHE_HOME", self.path("empty"))
+            .env("HTTPS_PROXY", "http://127.0.0.1:9")
+            .env("NO_PROXY", "");
         command.output().unwrap().into()
     }
 
@@ -79,7 +81,7 @@ impl Machine {
         let calls = self.path("calls");
         let text = fs::read_to_string(&calls).unwrap_or_default();
         let _ = fs::remove_file(&calls);
-        let looks = ["version", "ps", "image", "exec"];
+        let looks = ["version", "info", "ps", "image", "exec"];
         text.lines()
             .filter(|line| !looks.contains(&line.split(' ').nth(1).unwrap_or_default()))
             .map(str::to_owned)
@@ -124,14 +126,70 @@ fn the_runtime_is_chosen_by_what_the_machine_can() {
     let bare = Machine::new();
     fails(&bare.vmctl(&["up", "--offline"]), 6, &["download: skipped"]);
     let equipped = Machine::equipped("0.33.0");
-    fails(
-        &equipped.vmctl(&["up"]),
-        6,
-        &["the node image cannot be had"],
-    );
+    let up = equipped.vmctl(&["up", "--runtime", "kind"]);
+    fails(&up, 6, &["the node image cannot be had"]);
     // From here on it is an environment of kind, whatever is said.
     let other = equipped.vmctl(&["up", "--runtime", "embedded"]);
     fails(&other, 5, &["is of runtime kind", "vmctl down --env dev"]);
+    fails(&equipped.vmctl(&["up"]), 6, &["kind create"]);
+    // Only the embedded runtime has an audit log.
+    let audited = Machine::equipped("0.33.0").vmctl(&["up", "--audit-log", "--offline"]);
+    fails(&audited, 6, &["download: skipped"]);
+}
+
+#[test]
+fn where_nobody_asked_for_kind_and_it_makes_no_cluster_the_embedded_runtime_takes_over() {
+    for args in [&["up"] as &[&str], &["up", "--offline"]] {
+        let machine = Machine::equipped("0.33.0");
+        let answer = machine.vmctl(args);
+        let says = [
+            "kind makes no cluster on this machine",
+            "--node-image IMAGE insists",
+        ];
+        fails(&answer, 6, &says);
+        assert!(
+            !answer.stderr.contains("--runtime embedded"),
+            "{}",
+            answer.stderr
+        );
+        // Nothing of kind is left, neither at the engine nor in the environment.
+        assert_eq!(fs::read_to_string(machine.path("nodes")).unwrap(), "");
+        let dir = machine.sandbox.environment("dev");
+        assert!(!dir.join("kind.json").exists());
+        let down = machine.vmctl(&["down", "--verify"]);
+        assert_eq!(down.code, Some(0), "{}", down.stderr);
+    }
+}
+
+#[test]
+fn whoever_names_a_node_image_means_kind() {
+    let machine = Machine::equipped("0.33.0");
+    let answer = machine.vmctl(&["up", "--node-image=node:1"]);
+    fails(&answer, 6, &["the node image cannot be had"]);
+    assert!(
+        !answer.stderr.contains("taken instead"),
+        "{}",
+        answer.stderr
+    );
+    assert_eq!(machine.record()["asked"], true);
+}
+
+#[test]
+fn programs_are_told_that_another_runtime_took_over() {
+    let machine = Machine::equipped("0.33.0");
+    let answer = machine.vmctl(&["up", "--output", "json", "--offline"]);
+    assert_eq!(answer.code, Some(6), "{}", answer.stderr);
+    let lines = answer.stdout.lines();
+    let events: Vec<Value> = lines
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let place = events
+        .iter()
+        .position(|event| event["status"] == "replaced");
+    let after = &events[place.expect("an event says so") + 1];
+    assert_eq!(after["step"], "preflight");
+    assert_eq!(after["index"], 1);
+    assert_eq!(after["total"], 12);
 }
 
 #[test]
@@ -202,4 +260,92 @@ fn install_and_uninstall_want_a_cluster_named() {
         let answer = machine.vmctl(&[verb]);
         fails(&answer, 2, &["clusters made by hand", "--context NAME"]);
     }
+}
+
+#[test]
+fn doctor_judges_what_a_cluster_stands_on_and_starts_nothing() {
+    let machine = Machine::equipped("0.29.0");
+    let root = machine.path("empty").display().to_string();
+    machine.program(
+        "docker",
+        &format!(
+            "case \"$1\" in version) echo 99.0 ;; info) printf '1\\t{root}\\t[name=rootless]\\n' ;; image) exit 1 ;; esac"
+        ),
+    );
+    let checks = |args: &[&str]| -> Vec<Value> {
+        let answer = machine.vmctl(&[&["doctor", "-o", "json"], args].concat());
+        let doctor: Value = serde_json::from_str(&answer.stdout).unwrap();
+        let mut checks = doctor["checks"].as_array().unwrap().clone();
+        checks.retain(|check| check["category"] == "containers");
+        checks
+    };
+    let found = checks(&["--pre", "--node-image", "node:1"]);
+    for (id, verdict, words) in [
+        ("DOC-ENGINE", "ok", "docker 99.0 answers"),
+        ("DOC-KIND", "warn", "needed is 0.30 or newer"),
+        ("DOC-NODE-IMAGE", "warn", "node:1 is not there"),
+        ("DOC-CGROUPS", "fail", "without the rights of root"),
+        ("DOC-ENGINE-DISK", "ok", root.as_str()),
+    ] {
+        let check = found.iter().find(|check| check["id"] == id);
+        let check = check.unwrap_or_else(|| panic!("{id}: {found:?}"));
+        assert_eq!(check["verdict"], verdict, "{check}");
+        assert!(check["note"].as_str().unwrap().contains(words), "{check}");
+        assert_eq!(
+            check["fix"].is_string(),
+            verdict != "ok",
+            "each has its remedy: {check}"
+        );
+    }
+    assert_eq!(machine.acts(), Vec::<String>::new());
+
+    machine.program(
+        "docker",
+        "echo 'Cannot connect to the Docker daemon' >&2; exit 1",
+    );
+    let silent = checks(&["--pre"]);
+    assert_eq!(silent.len(), 1, "{silent:?}");
+    assert_eq!(
+        (&silent[0]["id"], &silent[0]["verdict"]),
+        (&"DOC-ENGINE".into(), &"warn".into())
+    );
+    assert!(
+        silent[0]["note"]
+            .as_str()
+            .unwrap()
+            .contains("Cannot connect to the Docker daemon"),
+        "{silent:?}"
+    );
+    let none = Machine::new();
+    let answer = none.vmctl(&["doctor", "--pre"]);
+    assert!(
+        answer
+            .stdout
+            .contains("none: environments run as processes"),
+        "{}",
+        answer.stdout
+    );
+}
+
+#[test]
+fn a_rehearsal_on_kind_asks_the_engine_and_makes_nothing() {
+    let machine = Machine::equipped("0.33.0");
+    let rehearsed = machine.vmctl(&["up", "--runtime=kind", "--node-image=node:1", "--dry-run"]);
+    assert_eq!(rehearsed.code, Some(0), "{}", rehearsed.stderr);
+    for words in [
+        "environment dev (kind): ",
+        "+ cluster          make vmctl-dev-",
+        "node image node:1",
+        "+ operator ",
+    ] {
+        assert!(
+            rehearsed.stdout.contains(words),
+            "{words}: {}",
+            rehearsed.stdout
+        );
+    }
+    assert_eq!(machine.acts(), Vec::<String>::new());
+    assert!(!machine.sandbox.environment("dev").exists());
+    let missing = Machine::new().vmctl(&["up", "--runtime=kind", "--dry-run"]);
+    fails(&missing, 6, &["--runtime embedded"]);
 }

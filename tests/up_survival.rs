@@ -45,7 +45,24 @@ fn a_killed_supervisor_takes_all_with_it_and_up_goes_on_with_the_data() {
     assert_eq!(status.code, Some(3), "{}", status.stdout);
     assert!(status.stdout.contains("dead"), "{}", status.stdout);
     assert_eq!(sandbox.vmctl(&["kubectl", "get", "pods"]).code, Some(6));
+    let short = sandbox.vmctl(&["status", "--wait", "--timeout", "200ms"]);
+    assert_eq!(short.code, Some(3), "{}", short.stderr);
+    assert!(
+        short
+            .stderr
+            .contains("environment dev: the supervisor does not run"),
+        "{}",
+        short.stderr
+    );
+    let waiting = sandbox.start(&["status", "--wait"]);
     sandbox.succeed(&["up"]);
+    let waited = waiting.wait_with_output().unwrap();
+    assert!(
+        waited.status.success(),
+        "{}",
+        String::from_utf8_lossy(&waited.stderr)
+    );
+    assert!(String::from_utf8_lossy(&waited.stdout).starts_with("environment dev: ready"));
     assert!(is_marked(&sandbox));
     assert_eq!(
         sandbox.state("dev")["server"],
@@ -121,6 +138,39 @@ fn a_strangers_pid_in_the_state_is_never_touched() {
     );
     stranger.kill().unwrap();
     stranger.wait().unwrap();
+}
+
+#[test]
+fn a_port_that_a_stranger_took_meanwhile_is_named_and_left_to_him() {
+    let sandbox = Sandbox::new();
+    sandbox.succeed(&["up"]);
+    mark(&sandbox);
+    let server = sandbox.state("dev")["server"].clone();
+    signal(sandbox.pid("dev", "supervisor").unwrap(), Signal::KILL);
+    until("no process is left", || sandbox.processes().is_empty());
+    let address = server.as_str().unwrap().trim_start_matches("https://");
+    // A process of several threads may seem gone a moment before its sockets are.
+    let mut stranger = None;
+    until("the port is free", || {
+        stranger = std::net::TcpListener::bind(address).ok();
+        stranger.is_some()
+    });
+    let doctor = sandbox.vmctl(&["doctor"]);
+    let port = doctor
+        .stdout
+        .lines()
+        .find(|line| line.contains("DOC-PORTS"))
+        .unwrap();
+    let named = format!("is held by process {} (", std::process::id());
+    assert!(
+        port.contains("warn") && port.contains(&named),
+        "{}",
+        doctor.stdout
+    );
+    sandbox.succeed(&["up"]);
+    assert_ne!(sandbox.state("dev")["server"], server);
+    assert!(is_marked(&sandbox), "another port, the same data");
+    drop(stranger);
 }
 
 #[test]

@@ -155,7 +155,11 @@ impl ClusterArgs {
         Ok(cluster)
     }
 
-    fn environment_name(&self) -> Result<Name, Failure> {
+    /// The environment that is meant where no other cluster is named.
+    ///
+    /// # Errors
+    /// The variable names none.
+    pub(crate) fn environment_name(&self) -> Result<Name, Failure> {
         if let Some(name) = &self.environment {
             return Ok(name.clone());
         }

@@ -3,16 +3,19 @@
 mod access;
 mod act;
 mod clock;
+mod forward;
 mod lease;
 mod logs;
 mod once;
 mod out;
+mod pods;
 mod read;
 mod record;
 mod replicas;
 mod screen;
 mod sources;
 mod terminal;
+mod token;
 mod watch;
 mod writer;
 
@@ -52,10 +55,11 @@ Examples:
 pub(crate) struct Args {
     #[command(flatten)]
     cluster: ClusterArgs,
-    /// Metrics of a replica of the operator; may be repeated [default: those of the environment]
+    /// Metrics of a replica of the operator; may be repeated [default: those of the environment, or of every pod]
     #[arg(long, value_name = "URL")]
     metrics_url: Vec<String>,
-    /// File with a token for metrics that ask for one; TLS is checked by the authorities that operators publish
+    /// File with a token for metrics that ask for one [default for pods: asked of the API server]; TLS is checked by
+    /// the authorities that operators publish
     #[arg(long, value_name = "FILE")]
     metrics_token_file: Option<PathBuf>,
     /// Namespace of the operator and of its Lease

@@ -66,6 +66,8 @@ pub(super) async fn run(mut session: Session) -> Result<(), Failure> {
     if let Some(recorder) = &mut session.recorder {
         recorder.flush()?;
     }
+    // The process is about to end, and to let go of ten thousand machines one by one would only hold that up.
+    std::mem::forget(session.model);
     outcome
 }
 

@@ -1,13 +1,17 @@
 //! Every source of the dashboard, each a task of its own.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 use tokio::sync::watch::channel;
 use tokio::task::JoinSet;
 use vm_tui::{Health, Message, Source};
 
-use super::access::Access;
+use super::access::{Access, Credential};
 use super::out::Out;
+use super::pods::Pods;
 use super::replicas::Where;
+use super::token::Tokens;
 use super::watch::{Collection, follow};
 use super::{Args, lease, logs, read, replicas};
 use crate::cluster::Cluster;
@@ -42,31 +46,51 @@ pub(super) fn start(
         Ok(())
     });
     let place = place(args, cluster);
+    let credential = match (token, &place) {
+        (Some(token), _) => Credential::Given(token),
+        (None, Where::Pods(_)) => {
+            let tokens = Tokens::new(cluster.client.clone(), &args.operator_namespace);
+            Credential::Asked(Arc::new(tokens))
+        }
+        (None, Where::Urls(_) | Where::Environment(_)) => Credential::Nobody,
+    };
     let access = Access {
         client: cluster.client.clone(),
         namespace: args.operator_namespace.clone(),
-        token,
+        credential,
     };
+    let log = log_file(args, cluster);
     tasks.spawn(replicas::follow(
         place,
         access,
         args.interval.0,
         out.clone(),
     ));
-    let path =
-        processes(cluster).map(|environment| environment.dir().join("logs").join("operator.log"));
     let sender = out.clone();
     tasks.spawn(async move {
-        match path {
-            Some(path) => logs::follow(path, sender).await,
-            None => {
-                let why =
-                    "the operator runs in pods: kubectl logs shows what they write".to_owned();
-                sender.health(&Source::Logs, Health::Absent { why }).await;
-            }
+        match log {
+            Log::File(path) => logs::follow(path, sender).await,
+            // Each pod's log is followed beside its metrics.
+            Log::Pods => {}
+            Log::Nowhere(why) => sender.health(&Source::Logs, Health::Absent { why }).await,
         }
         Ok(())
     });
+}
+
+/// Where the logs of replicas are.
+enum Log {
+    File(std::path::PathBuf),
+    Pods,
+    Nowhere(String),
+}
+
+fn log_file(args: &Args, cluster: &Cluster) -> Log {
+    match processes(cluster) {
+        Some(environment) => Log::File(environment.dir().join("logs").join("operator.log")),
+        None if args.metrics_url.is_empty() => Log::Pods,
+        None => Log::Nowhere("a replica that --metrics-url names tells no log".to_owned()),
+    }
 }
 
 fn place(args: &Args, cluster: &Cluster) -> Where {
@@ -75,10 +99,10 @@ fn place(args: &Args, cluster: &Cluster) -> Where {
     }
     match processes(cluster) {
         Some(environment) => Where::Environment(Box::new(environment.clone())),
-        None => Where::Nowhere(
-            "the operator runs in pods: forward the metrics port of each one (kubectl port-forward) and name it with --metrics-url https://localhost:PORT/metrics and --metrics-token-file"
-                .to_owned(),
-        ),
+        None => Where::Pods(Box::new(Pods::new(
+            &cluster.client,
+            &args.operator_namespace,
+        ))),
     }
 }
 

@@ -7,15 +7,17 @@ use std::time::Duration;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use kube::api::{DynamicObject, ListParams};
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::{DynamicObject, ListParams, LogParams};
 use kube::core::{ApiResource, GroupVersionKind};
-use kube::{Api, Client};
+use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
 
 use super::redact::Redactor;
 use crate::doctor;
 use crate::env::Environment;
 use crate::env::outlets::Outlets;
+use crate::env::workload::{self, MOCK, NAMESPACE, OPERATOR};
 use crate::hint::chain;
 
 /// The end of a log is what counts; so much of it is kept.
@@ -25,12 +27,14 @@ const OBJECTS: u32 = 1000;
 /// A call that takes longer has failed.
 const CALL: Duration = Duration::from_secs(10);
 /// Kinds that are kept: group, version, kind. No Secret.
-const KINDS: [(&str, &str, &str); 8] = [
+const KINDS: [(&str, &str, &str); 10] = [
     ("compute.example.com", "v1", "VirtualMachine"),
     ("compute.example.com", "v1", "ProviderConfig"),
     ("apiextensions.k8s.io", "v1", "CustomResourceDefinition"),
     ("coordination.k8s.io", "v1", "Lease"),
     ("discovery.k8s.io", "v1", "EndpointSlice"),
+    ("apps", "v1", "Deployment"),
+    ("", "v1", "Pod"),
     ("", "v1", "Service"),
     ("", "v1", "Event"),
     ("", "v1", "Namespace"),
@@ -55,7 +59,13 @@ impl Bundle {
         if let Ok(client) = environment.client().await {
             bundle.learn_provider_keys(&client).await;
         }
-        let mut parts = vec![("machine", doctor::machine::findings(environment.dir()))];
+        let mut parts = vec![
+            ("machine", doctor::machine::findings(environment.dir())),
+            (
+                "containers",
+                doctor::kind::findings(environment, None).await,
+            ),
+        ];
         parts.extend(doctor::of_environment(environment).await);
         bundle.add_value("doctor.json", doctor::as_json(&parts));
         bundle.add_value(
@@ -100,7 +110,13 @@ impl Bundle {
     }
 
     fn own_files(&mut self, dir: &Path) {
-        for name in ["plan.json", "state.json", "journal.jsonl"] {
+        let kind = dir.join("kind.json");
+        let own: &[&str] = if kind.is_file() {
+            &["kind.json", "journal.jsonl"]
+        } else {
+            &["plan.json", "state.json", "journal.jsonl"]
+        };
+        for name in own {
             self.add_file(name, &dir.join(name));
         }
         let logs = dir.join("logs");
@@ -128,6 +144,36 @@ impl Bundle {
                 Err(why) => self.missing.push(format!("{name}: {why}")),
             }
         }
+        if matches!(environment.kind(), Ok(Some(_))) {
+            self.pods(&client).await;
+        }
+    }
+
+    /// The logs of operator and mock provider where they are pods.
+    async fn pods(&mut self, client: &Client) {
+        let api: Api<Pod> = Api::namespaced(client.clone(), NAMESPACE);
+        for deployment in [OPERATOR, MOCK] {
+            let pods = tokio::time::timeout(CALL, workload::pods(client, deployment)).await;
+            let Ok(Ok(pods)) = pods else {
+                self.missing
+                    .push(format!("logs of {deployment}: no answer"));
+                continue;
+            };
+            for name in pods.iter().map(ResourceExt::name_any) {
+                let params = LogParams {
+                    limit_bytes: i64::try_from(LOG_BYTES).ok(),
+                    ..LogParams::default()
+                };
+                let log = tokio::time::timeout(CALL, api.logs(&name, &params)).await;
+                match log {
+                    Ok(Ok(text)) => self.add(&format!("logs/{name}.log"), &text),
+                    Ok(Err(error)) => self
+                        .missing
+                        .push(format!("logs/{name}.log: {}", chain(&error))),
+                    Err(_elapsed) => self.missing.push(format!("logs/{name}.log: no answer")),
+                }
+            }
+        }
     }
 
     /// The keys of ProviderConfigs are read only to be taken out wherever else they turn up.
@@ -153,7 +199,7 @@ impl Bundle {
     }
 
     async fn outlets(&mut self, environment: &Environment) {
-        let outlets = match Outlets::of(Some(environment)) {
+        let outlets = match Outlets::of(Some(environment)).await {
             Ok(outlets) => outlets,
             Err(why) => return self.missing.push(format!("metrics: {why}")),
         };

@@ -4,6 +4,7 @@ mod collect;
 mod redact;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::env::{Environment, Selection};
 use crate::hint::{Exit, Failure, chain};
@@ -29,6 +30,19 @@ pub(crate) struct Args {
     /// File to write [default: vmctl-diag-ENV-TIME.tar.gz in the current folder]
     #[arg(short, long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     file: Option<PathBuf>,
+}
+
+/// Longest time that a command which has failed already takes for its archive.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// The archive of a command that failed, in the environment's own folder; `None` where it could not be had in time. It
+/// takes the place of the one before.
+pub(crate) async fn of_failure(environment: &Environment) -> Option<PathBuf> {
+    let collecting = Bundle::collect(environment);
+    let bundle = tokio::time::timeout(PATIENCE, collecting).await.ok()?;
+    let path = environment.dir().join("diag.tar.gz");
+    files::write_private(&path, &bundle.archive().ok()?).ok()?;
+    Some(path)
 }
 
 /// Writes the archive and prints its path. What cannot be had is listed inside it.

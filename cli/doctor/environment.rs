@@ -2,8 +2,8 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use super::Finding;
 use super::id::Id;
+use super::{Finding, ports};
 use crate::env::state::State;
 use crate::env::{Environment, leftovers};
 use crate::files::Lock;
@@ -36,7 +36,8 @@ pub(super) fn findings(environment: &Environment) -> Vec<Finding> {
         } else {
             Finding::fail(Id::Environment, format!("{note}, half-made"), up)
         };
-        return vec![made, lock(environment), kubeconfig(environment)];
+        let port = ports::finding(environment, record.complete);
+        return vec![made, lock(environment), port, kubeconfig(environment)];
     }
     let state = match environment.state() {
         Ok(state) => state,
@@ -58,6 +59,7 @@ pub(super) fn findings(environment: &Environment) -> Vec<Finding> {
         Some(state) => findings.extend([supervisor(state, environment), children(state, &up)]),
     }
     findings.push(leftover(environment, running.as_ref()));
+    findings.push(ports::finding(environment, running.is_some()));
     findings.push(kubeconfig(environment));
     findings
 }

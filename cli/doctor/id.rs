@@ -50,8 +50,18 @@ ids! {
     Tools = "DOC-TOOLS",
     /// kubectl is there.
     Kubectl = "DOC-KUBECTL",
-    /// A container engine is there; without one environments run as processes.
+    /// A container engine answers; without one environments run as processes.
     Engine = "DOC-ENGINE",
+    /// kind is there and new enough.
+    Kind = "DOC-KIND",
+    /// The engine has the node image that was named.
+    NodeImage = "DOC-NODE-IMAGE",
+    /// The kernel's control groups are those that nodes need.
+    Cgroups = "DOC-CGROUPS",
+    /// Nodes may watch enough files.
+    Inotify = "DOC-INOTIFY",
+    /// There is room where the engine keeps images and containers.
+    EngineDisk = "DOC-ENGINE-DISK",
     /// The environment exists and its files can be read.
     Environment = "DOC-ENVIRONMENT",
     /// No other command works on the environment.
@@ -62,6 +72,8 @@ ids! {
     Children = "DOC-CHILDREN",
     /// No process is left over from an earlier run.
     Leftovers = "DOC-LEFTOVERS",
+    /// The port of the environment's API server is its own.
+    Ports = "DOC-PORTS",
     /// The environment's kubeconfig is private.
     Kubeconfig = "DOC-KUBECONFIG",
     /// The API server is ready.

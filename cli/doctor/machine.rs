@@ -93,14 +93,13 @@ fn nearest(dir: &Path) -> &Path {
 
 fn disk(dir: &Path) -> Finding {
     let place = nearest(dir);
-    let space = match rustix::fs::statvfs(place) {
-        Ok(space) => space,
+    let free = match free_mib(place) {
+        Ok(free) => free,
         Err(errno) => {
             let note = format!("cannot look at {}: {errno}", place.display());
             return Finding::fail(Id::Disk, note, "set XDG_STATE_HOME to another disk");
         }
     };
-    let free = space.f_bavail.saturating_mul(space.f_frsize) / (1024 * 1024);
     let note = format!("{free} MiB are free at {}", place.display());
     let fix = format!(
         "free {} MiB, or set XDG_STATE_HOME to a larger disk",
@@ -113,6 +112,15 @@ fn disk(dir: &Path) -> Finding {
     } else {
         Finding::ok(Id::Disk, note)
     }
+}
+
+/// Room on the disk of a path, in MiB, for whoever is not root.
+///
+/// # Errors
+/// It cannot be looked at.
+pub(super) fn free_mib(path: &Path) -> rustix::io::Result<u64> {
+    let space = rustix::fs::statvfs(path)?;
+    Ok(space.f_bavail.saturating_mul(space.f_frsize) / (1024 * 1024))
 }
 
 fn memory() -> Finding {

@@ -3,7 +3,9 @@
 mod cluster;
 mod environment;
 pub(crate) mod id;
+pub(crate) mod kind;
 pub(crate) mod machine;
+mod ports;
 mod tools;
 
 use std::fmt::Write;
@@ -38,6 +40,14 @@ pub(crate) struct Args {
     pre: bool,
     #[command(flatten)]
     lookup: Lookup,
+    /// Node image that is to be used [default: that of the environment, else that of your kind]
+    #[arg(
+        long,
+        env = "VMCTL_NODE_IMAGE",
+        hide_env_values = true,
+        value_name = "IMAGE"
+    )]
+    node_image: Option<String>,
     /// Form of the output
     #[arg(short, long, value_enum, default_value_t = Format::Text)]
     output: Format,
@@ -141,6 +151,10 @@ async fn parts(args: &Args) -> Result<Vec<Part>, Failure> {
     let mut parts = vec![
         ("machine", machine::findings(environment.dir())),
         ("programs", tools::findings(&args.lookup).await),
+        (
+            "containers",
+            kind::findings(&environment, args.node_image.as_deref()).await,
+        ),
     ];
     if !args.pre {
         parts.extend(of_environment(&environment).await);

@@ -33,7 +33,7 @@ pub(super) async fn findings(lookup: &Lookup) -> Vec<Finding> {
             (Finding::fail(Id::Tools, failure.cause, fix), None)
         }
     };
-    vec![tools, self::kubectl(kubectl), engine()]
+    vec![tools, self::kubectl(kubectl)]
 }
 
 fn kubectl(known: Option<PathBuf>) -> Finding {
@@ -43,19 +43,6 @@ fn kubectl(known: Option<PathBuf>) -> Finding {
             let fix = "install kubectl: `vmctl kubectl` needs it, no other command does";
             Finding::warn(Id::Kubectl, "there is none", fix)
         }
-    }
-}
-
-fn engine() -> Finding {
-    match ["docker", "podman", "nerdctl"]
-        .into_iter()
-        .find_map(in_path)
-    {
-        Some(path) => Finding::ok(Id::Engine, path.display().to_string()),
-        None => Finding::ok(
-            Id::Engine,
-            "none: environments run as processes of this machine",
-        ),
     }
 }
 

@@ -69,6 +69,38 @@ impl Error {
     }
 }
 
+/// How an object is, compared with what is wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Difference {
+    /// It is not there.
+    Missing,
+    /// It is as wanted.
+    None,
+    /// It differs, as these lines tell.
+    Lines(Vec<String>),
+}
+
+/// Compares an object with what is wanted, by a dry run: nothing is written.
+///
+/// # Errors
+/// The API server refuses or cannot be reached.
+pub(crate) async fn compared(client: &Client, wanted: &DynamicObject) -> Result<Difference, Error> {
+    let api = api(client, wanted)?;
+    let name = wanted.name_any();
+    let label = label(wanted);
+    let Some(present) = call("get", &label, api.get_opt(&name)).await? else {
+        return Ok(Difference::Missing);
+    };
+    let params = PatchParams::apply(MANAGER).force().dry_run();
+    let patch = Patch::Apply(wanted);
+    let dry = call("check", &label, api.patch(&name, &params, &patch)).await?;
+    Ok(if same(&present, &dry) {
+        Difference::None
+    } else {
+        Difference::Lines(diff::lines(&label, &present, &dry))
+    })
+}
+
 /// Makes `wanted` true, and tells in lines what was otherwise. A dry run comes first, and only where it shows a
 /// difference something is written.
 ///
@@ -78,42 +110,22 @@ pub(crate) async fn explained(
     client: &Client,
     wanted: &DynamicObject,
 ) -> Result<(Applied, Vec<String>), Error> {
-    let api = api(client, wanted)?;
-    let name = wanted.name_any();
-    let label = format!(
-        "{} {name}",
-        wanted
-            .types
-            .as_ref()
-            .map_or("object", |types| types.kind.as_str())
-    );
-    let present = call("get", &label, api.get_opt(&name)).await?;
-    let params = PatchParams::apply(MANAGER).force();
-    let mut drift = Vec::new();
-    if let Some(present) = &present {
-        let dry = call(
-            "check",
-            &label,
-            api.patch(&name, &params.clone().dry_run(), &Patch::Apply(wanted)),
-        )
-        .await?;
-        if same(present, &dry) {
-            return Ok((Applied::Unchanged, drift));
-        }
-        drift = diff::lines(&label, present, &dry);
-    }
-    call(
-        "apply",
-        &label,
-        api.patch(&name, &params, &Patch::Apply(wanted)),
-    )
-    .await?;
-    let applied = if present.is_some() {
-        Applied::Changed
-    } else {
-        Applied::Created
+    let (applied, drift) = match compared(client, wanted).await? {
+        Difference::None => return Ok((Applied::Unchanged, Vec::new())),
+        Difference::Missing => (Applied::Created, Vec::new()),
+        Difference::Lines(lines) => (Applied::Changed, lines),
     };
+    let params = PatchParams::apply(MANAGER).force();
+    let (api, name) = (api(client, wanted)?, wanted.name_any());
+    let patch = Patch::Apply(wanted);
+    call("apply", &label(wanted), api.patch(&name, &params, &patch)).await?;
     Ok((applied, drift))
+}
+
+/// Kind and name.
+fn label(object: &DynamicObject) -> String {
+    let kind = object.types.as_ref().map_or("object", |types| &types.kind);
+    format!("{kind} {}", object.name_any())
 }
 
 /// The same where nobody wants to know the lines.
@@ -133,14 +145,7 @@ pub(crate) async fn read(
     object: &DynamicObject,
 ) -> Result<Option<DynamicObject>, Error> {
     let name = object.name_any();
-    let label = format!(
-        "{} {name}",
-        object
-            .types
-            .as_ref()
-            .map_or("object", |types| types.kind.as_str())
-    );
-    call("get", &label, api(client, object)?.get_opt(&name)).await
+    call("get", &label(object), api(client, object)?.get_opt(&name)).await
 }
 
 /// Deletes an object and what it owns. False when it was not there.
@@ -149,11 +154,9 @@ pub(crate) async fn read(
 /// The API server refuses or cannot be reached.
 pub(crate) async fn remove(client: &Client, object: &DynamicObject) -> Result<bool, Error> {
     let name = object.name_any();
-    let kind = object.types.as_ref().map_or("object", |types| &types.kind);
-    let label = format!("{kind} {name}");
     let api = api(client, object)?;
     let params = DeleteParams::foreground();
-    match call("delete", &label, api.delete(&name, &params)).await {
+    match call("delete", &label(object), api.delete(&name, &params)).await {
         Ok(_) => Ok(true),
         Err(Error::Call { source, .. }) if is_absent(&source) => Ok(false),
         Err(error) => Err(error),

@@ -11,10 +11,12 @@ use kube::core::{ApiResource, GroupVersionKind};
 use kube::{Api, Client};
 use rustix::process::Signal;
 
+use cluster::Cluster;
+
 use super::journal::{Event, Journal};
 use super::name::Name;
 use super::state::State;
-use super::{Environment, Selection, leftovers};
+use super::{Environment, Selection, context, leftovers};
 use crate::clock;
 use crate::hint::{Exit, Failure};
 use crate::output::{self, Talk};
@@ -128,6 +130,9 @@ pub(crate) async fn remove(
             }
             stop(&running.supervisor, talk).await;
         }
+        if cluster.as_ref().is_some_and(Cluster::is_half_made) {
+            leftovers::settled(environment.dir()).await;
+        }
         kill_leftovers(environment, state.as_ref(), talk).await;
         if let Some(cluster) = &cluster {
             if cluster.runs() {
@@ -135,6 +140,7 @@ pub(crate) async fn remove(
             }
             cluster.remove(talk).await?;
         }
+        context::release(environment, talk).await;
         fs::remove_dir_all(environment.dir()).map_err(|error| {
             let cause = format!("cannot remove {}: {error}", environment.dir().display());
             Failure::new(Exit::Failure, "VMC-REMOVE", cause)

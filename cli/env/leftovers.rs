@@ -3,11 +3,18 @@
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::time::Duration;
 
 use rustix::process::Signal;
 
+use crate::clock;
 use crate::runtime::embedded::child::MARKER;
 use crate::runtime::embedded::identity::{Identity, executable};
+
+/// How often what ends by itself is looked at.
+const POLL: Duration = Duration::from_millis(100);
+/// How long it is given.
+const SETTLING: Duration = Duration::from_secs(60);
 
 /// A process that carries an environment's marker.
 #[derive(Clone, Debug)]
@@ -44,6 +51,24 @@ pub(crate) fn kill(dir: &Path) -> usize {
         .iter()
         .filter(|leftover| leftover.identity.signal(Signal::KILL))
         .count()
+}
+
+/// Waits until the calls by which a killed run had an engine make containers have ended by themselves. An engine goes on
+/// with what it was asked even when nobody waits for the answer: what is removed before that comes back. Other calls, such
+/// as one that follows a log, might never end.
+pub(crate) async fn settled(dir: &Path) {
+    let makes = |one: &Leftover| {
+        let path = format!("/proc/{}/cmdline", one.identity.pid);
+        let line = fs::read(path).unwrap_or_default();
+        line.split(|byte| *byte == 0).nth(1) == Some(b"run".as_slice())
+    };
+    let ending = async {
+        while processes(dir).iter().any(makes) {
+            clock::sleep(POLL).await;
+        }
+    };
+    // Whoever takes longer is killed, or found again, by what comes next.
+    let _ = tokio::time::timeout(SETTLING, ending).await;
 }
 
 #[cfg(test)]

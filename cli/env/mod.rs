@@ -2,15 +2,18 @@
 
 pub(crate) mod apply;
 pub(crate) mod command;
+mod context;
 pub(crate) mod counts;
 pub(crate) mod down;
 mod drift;
+pub(crate) mod forward;
 pub(crate) mod journal;
 pub(crate) mod leftovers;
 mod machine;
 pub(crate) mod manifests;
 pub(crate) mod name;
 pub(crate) mod outlets;
+mod rehearsal;
 pub(crate) mod report;
 pub(crate) mod state;
 pub(crate) mod status;
@@ -176,6 +179,14 @@ impl Environment {
         record
             .write(&self.dir)
             .map_err(|error| self.unusable(&error))
+    }
+
+    /// It is not, or no longer, one of kind.
+    ///
+    /// # Errors
+    /// The file cannot be removed.
+    pub(crate) fn forget_kind(&self) -> Result<(), Failure> {
+        Record::remove(&self.dir).map_err(|error| self.unusable(&error))
     }
 
     /// Says what is wanted of the supervisor. True when that is new.

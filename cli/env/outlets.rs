@@ -6,19 +6,27 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::Environment;
-use super::state::State;
+use super::forward::Forward;
+use super::workload::MOCK;
 use crate::hint::chain;
 
 /// A call that takes longer has failed.
 const CALL: Duration = Duration::from_secs(2);
 /// Entries of the provider's log that are searched.
 const DEPTH: u64 = 10_000;
+/// Where the mock provider's admin interface listens inside its pod.
+const ADMIN_PORT: u16 = 8081;
 
 /// The outlets of a running environment.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Outlets {
     http: reqwest::Client,
-    state: State,
+    /// URL of the mock provider's admin interface.
+    admin: Result<String, String>,
+    /// URL of the operator's metrics.
+    operator: Result<String, String>,
+    /// Keeps the way into a pod open.
+    _forward: Option<Forward>,
 }
 
 impl Outlets {
@@ -26,15 +34,39 @@ impl Outlets {
     ///
     /// # Errors
     /// Nothing of it runs; the text says so.
-    pub(crate) fn of(environment: Option<&Environment>) -> Result<Self, String> {
+    pub(crate) async fn of(environment: Option<&Environment>) -> Result<Self, String> {
         let environment = environment.ok_or("only environments of vmctl up tell it")?;
-        let state = environment.running().map_err(|failure| failure.cause)?;
-        let state = state.ok_or("only an embedded environment that runs tells it")?;
         let http = reqwest::Client::builder().timeout(CALL).no_proxy().build();
+        let http = http.map_err(|error| chain(&error))?;
+        let in_pods = environment.kind().map_err(|failure| failure.cause)?;
+        if in_pods.is_some() {
+            return Ok(Self::in_pods(environment, http).await);
+        }
+        let state = environment.running().map_err(|failure| failure.cause)?;
+        let state = state.ok_or("nothing of the environment runs")?;
+        let mock = state.mock.map(|mock| mock.admin);
+        let operator = state.operator.map(|operator| operator.metrics);
         Ok(Self {
-            http: http.map_err(|error| chain(&error))?,
-            state,
+            http,
+            admin: mock.ok_or_else(|| "there is no mock provider".to_owned()),
+            operator: operator.ok_or_else(|| "there is no operator".to_owned()),
+            _forward: None,
         })
+    }
+
+    async fn in_pods(environment: &Environment, http: reqwest::Client) -> Self {
+        let target = format!("deployment/{MOCK}");
+        let (admin, forward) = match Forward::open(environment, &target, ADMIN_PORT).await {
+            Ok(forward) => (Ok(forward.address.clone()), Some(forward)),
+            Err(why) => (Err(why), None),
+        };
+        let why = "in a cluster the operator's metrics ask for a token (docs/operations.md)";
+        Self {
+            http,
+            admin,
+            operator: Err(why.to_owned()),
+            _forward: forward,
+        }
     }
 
     /// The operator's metrics, as text.
@@ -55,21 +87,19 @@ impl Outlets {
         serde_json::from_str(&text).map_err(|error| format!("{url}: {error}"))
     }
 
-    /// The latest calls to the mock provider about a VM, oldest first: by the uid of its object, or by its id.
+    /// The latest calls to the mock provider about a VM, oldest first.
     ///
     /// # Errors
     /// It does not answer; the text says why.
     pub(crate) async fn provider_calls(
         &self,
-        uid: &str,
-        id: Option<&str>,
+        about: impl Fn(&Value) -> bool,
     ) -> Result<Vec<Value>, String> {
         let log = self.provider_log().await?;
         let calls = log
             .lines()
             .filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        let ours = |call: &Value| call["uid"] == uid || id.is_some_and(|id| call["vmId"] == id);
-        Ok(calls.filter(ours).collect())
+        Ok(calls.filter(about).collect())
     }
 
     /// The latest calls to the mock provider, oldest first, as lines of JSON.
@@ -77,27 +107,20 @@ impl Outlets {
     /// # Errors
     /// It does not answer; the text says why.
     pub(crate) async fn provider_log(&self) -> Result<String, String> {
-        let mock = self
-            .state
-            .mock
-            .as_ref()
-            .ok_or("there is no mock provider")?;
-        let stats = self.text(&format!("{}/stats", mock.admin)).await?;
+        let admin = self.admin.as_ref().map_err(String::clone)?;
+        let stats = self.text(&format!("{admin}/stats")).await?;
         let stats: Value =
             serde_json::from_str(&stats).map_err(|error| format!("the mock provider: {error}"))?;
         let since = stats["lastSeq"]
             .as_u64()
             .unwrap_or_default()
             .saturating_sub(DEPTH);
-        self.text(&format!("{}/log?since={since}&limit={DEPTH}", mock.admin))
+        self.text(&format!("{admin}/log?since={since}&limit={DEPTH}"))
             .await
     }
 
     fn operator(&self) -> Result<&str, String> {
-        let operator = self.state.operator.as_ref();
-        operator
-            .map(|operator| operator.metrics.as_str())
-            .ok_or_else(|| "there is no operator".to_owned())
+        self.operator.as_deref().map_err(String::clone)
     }
 
     async fn text(&self, url: &str) -> Result<String, String> {

@@ -95,7 +95,9 @@ fn awaited(step: &str) -> &'static str {
 impl Report {
     /// A report of `total` steps.
     pub(crate) fn new(format: Format, quiet: bool, total: usize) -> Self {
-        let talk = Talk::new(quiet || format == Format::Json).live(output::is_live());
+        let talk = Talk::new(quiet || format == Format::Json)
+            .live(output::is_live())
+            .stamped(!output::is_live());
         Self {
             format,
             talk,
@@ -177,6 +179,18 @@ impl Report {
             time,
             changed: matches!(outcome, Ok(Outcome::Done(_))),
         });
+        Ok(())
+    }
+
+    /// Begins anew with `total` steps: what was taken so far led nowhere and is not in the summary.
+    ///
+    /// # Errors
+    /// Nobody reads stdout any more.
+    pub(crate) fn restart(&mut self, total: usize, why: &str) -> Result<(), Failure> {
+        self.talk.line(why);
+        self.event("cluster", "replaced", Some(why), None, None)?;
+        self.total = total;
+        self.taken.clear();
         Ok(())
     }
 

@@ -3,6 +3,7 @@
 mod kind;
 
 use std::fmt::Write;
+use std::time::Duration;
 
 use serde_json::json;
 
@@ -10,16 +11,24 @@ use super::counts::Counts;
 use super::report::Format;
 use super::state::{ChildState, Phase, State};
 use super::{Environment, Selection};
+use crate::clock;
 use crate::hint::{Exit, Failure};
 use crate::output;
 use crate::runtime::embedded::plane;
+use crate::verbs::duration::Limit;
+use crate::verbs::interrupt::interruptible;
+use crate::verbs::progress::Progress;
 
 const EXAMPLES: &str = "\
 Examples:
   vmctl status
+  vmctl status --wait --timeout 2m
   vmctl status --env team -o json
 
 Exits with 0 when it is ready, 3 when something of it does not run, 4 when there is no such environment.";
+
+/// How often an environment that is waited for is looked at.
+const LOOK: Duration = Duration::from_millis(500);
 
 /// Options of `vmctl status`.
 #[derive(Debug, clap::Args)]
@@ -31,6 +40,12 @@ pub(crate) struct Args {
     /// Form of the output
     #[arg(short, long, value_enum, default_value_t = Format::Text)]
     output: Format,
+    /// Wait until it is ready
+    #[arg(long)]
+    wait: bool,
+    /// Longest wait
+    #[arg(long, value_name = "TIME", default_value = "5m", requires = "wait")]
+    timeout: Limit,
 }
 
 /// Says how an environment is.
@@ -49,13 +64,18 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
         )
         .fix(up));
     }
+    if args.wait {
+        let ended = |exit| {
+            let cause = "interrupted; nothing was changed";
+            Failure::new(exit, "VMC-INTERRUPTED", cause)
+                .fix(format!("wait again: vmctl status --wait --env {name}"))
+        };
+        interruptible(wait(&environment, args.timeout), ended).await?;
+    }
     if let Some(record) = environment.kind()? {
         return kind::run(&environment, &record, args.output).await;
     }
-    let lack = match environment.running()? {
-        None => Some("the supervisor does not run".to_owned()),
-        Some(state) => lack(&environment, &state).await,
-    };
+    let lack = embedded(&environment).await?;
     let state = environment.state()?;
     let counts = match &lack {
         None => Some(Counts::of(&environment.client().await?).await),
@@ -78,6 +98,34 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
         }
     }
     verdict(&environment, lack)
+}
+
+/// Waits until it is ready or the time is over: how it is then, is looked at once more and told by the caller.
+async fn wait(environment: &Environment, limit: Limit) -> Result<(), Failure> {
+    let mut progress = Progress::new();
+    let looking = async {
+        loop {
+            let lack = match environment.kind()? {
+                Some(record) => kind::lack(environment, &record).await,
+                None => embedded(environment).await?,
+            };
+            let Some(lack) = lack else { return Ok(()) };
+            progress.tell(&format!("environment {}", environment.name()), &lack);
+            progress.tick();
+            clock::sleep(LOOK).await;
+        }
+    };
+    tokio::time::timeout(limit.0, looking)
+        .await
+        .unwrap_or(Ok(()))
+}
+
+/// What an embedded environment lacks; `None` when it is ready.
+async fn embedded(environment: &Environment) -> Result<Option<String>, Failure> {
+    Ok(match environment.running()? {
+        None => Some("the supervisor does not run".to_owned()),
+        Some(state) => lack(environment, &state).await,
+    })
 }
 
 fn verdict(environment: &Environment, lack: Option<String>) -> Result<(), Failure> {

@@ -1,21 +1,25 @@
 //! `vmctl up`: makes an environment so that a VirtualMachine can be created in it right now.
 
+mod choice;
+
 use std::time::Duration;
 
 use tokio::signal::unix::SignalKind;
+
+use choice::Choice;
 
 use super::down;
 use super::drift::Drift;
 use super::journal::Event;
 use super::report::{Format, Outcome, Report};
 use super::steps::Steps;
-use super::steps::kind::{self, Options};
-use super::{Environment, Selection, summary};
+use super::steps::kind::Options;
+use super::{Environment, Selection, context, rehearsal, summary};
 use crate::hint::{Exit, Failure, chain};
 use crate::output::{self, Talk};
 use crate::runtime::embedded::binaries::Lookup;
 use crate::runtime::embedded::foreground::listen;
-use crate::{clock, failpoint, files};
+use crate::{clock, diag, failpoint, files};
 
 /// Where an environment can run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -27,7 +31,7 @@ pub(crate) enum Runtime {
 }
 
 impl Runtime {
-    fn word(self) -> &'static str {
+    pub(super) fn word(self) -> &'static str {
         match self {
             Self::Kind => "kind",
             Self::Embedded => "embedded",
@@ -47,6 +51,7 @@ const EXAMPLES: &str = "\
 Examples:
   vmctl up
   vmctl up --env team --smoke
+  vmctl up --dry-run
   vmctl up --offline -o json
   export KUBECONFIG=$(vmctl up --quiet)
 
@@ -62,7 +67,7 @@ const TICK: Duration = Duration::from_secs(1);
 pub(crate) struct Args {
     #[command(flatten)]
     selection: Selection,
-    /// Where the environment runs [default: kind where a container engine answers and kind is there, else embedded]
+    /// Where the environment runs [default: kind where it can make a cluster, else embedded]
     #[arg(long, env = "VMCTL_RUNTIME", hide_env_values = true, value_enum)]
     runtime: Option<Runtime>,
     #[command(flatten)]
@@ -73,9 +78,15 @@ pub(crate) struct Args {
     /// Where it differs in what cannot be changed in place, remove the environment and make it anew; its data is lost
     #[arg(long)]
     recreate: bool,
+    /// Say what would be done; nothing is made, written, fetched or started
+    #[arg(long, conflicts_with_all = ["recreate", "quiet", "use_context"])]
+    dry_run: bool,
     /// Record every request (who, what, when; no bodies) in the environment's logs; heeded at its first start
     #[arg(long)]
     audit_log: bool,
+    /// Make its context the current one of your own kubeconfig, which is otherwise never touched; `down` puts it back
+    #[arg(long)]
+    use_context: bool,
     /// Form of the output
     #[arg(short, long, value_enum, default_value_t = Format::Text)]
     output: Format,
@@ -93,6 +104,9 @@ pub(crate) struct Args {
 pub(crate) async fn run(args: Args) -> Result<(), Failure> {
     failpoint::check()?;
     let environment = Environment::at(&args.selection.name)?;
+    if args.dry_run {
+        return rehearse(&args, &environment).await;
+    }
     let mut interrupt = listen(SignalKind::interrupt())?;
     let mut terminate = listen(SignalKind::terminate())?;
     let mut hang_up = listen(SignalKind::hangup())?;
@@ -102,7 +116,8 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
             .fix("set XDG_STATE_HOME to a directory of yours")
     })?;
     let _lock = environment.lock()?;
-    let runtime = runtime(&args, &environment).await?;
+    let choice = Choice::make(&args, &environment).await?;
+    let runtime = choice.runtime;
     if runtime == Runtime::Kind && args.audit_log {
         let cause = "--audit-log is for the runtime embedded alone";
         return Err(Failure::new(Exit::Usage, "VMC-USAGE", cause)
@@ -112,18 +127,22 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
     let total = runtime.steps() + usize::from(smoke);
     let mut report = Report::new(args.output, args.quiet, total);
     let talk = report.talk();
-    let mut steps = Steps::new(&environment, &args.lookup, args.audit_log, &args.kind, talk);
+    let options = choice.options(&args.kind);
+    let mut steps = Steps::new(&environment, &args.lookup, args.audit_log, &options, talk);
     let journal = steps.journal.clone();
-    let converging = async {
-        match runtime {
-            Runtime::Embedded => converge(&mut report, &mut steps, smoke).await,
-            Runtime::Kind => converge_kind(&mut report, &mut steps, smoke).await,
-        }
-    };
+    let converging = converge(choice, &mut report, &mut steps, smoke);
     let exit = tokio::select! {
         outcome = converging => {
-            let failed = |failure: &Failure| journal.write("up", Event::Failed, &failure.cause);
-            outcome.inspect_err(failed)?;
+            let runtime = match outcome {
+                Ok(runtime) => runtime,
+                Err(failure) => {
+                    journal.write("up", Event::Failed, &failure.cause);
+                    return Err(packed(&environment, failure, Talk::new(args.quiet)).await);
+                }
+            };
+            if args.use_context {
+                talk.line(&context::adopt(&environment).await?);
+            }
             return summary(&args, &environment, runtime, &report, &drift);
         }
         _ = interrupt.recv() => Exit::Interrupted,
@@ -131,15 +150,31 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
         _ = hang_up.recv() => Exit::HungUp,
     };
     journal.write("up", Event::Interrupted, "by a signal");
-    let name = environment.name();
-    Err(Failure::new(
-        exit,
-        "VMC-INTERRUPTED",
-        "interrupted; what was made so far is kept",
-    )
-    .fix(format!(
-        "go on with: vmctl up --env {name}; remove it with: vmctl down --env {name}"
-    )))
+    Err(interrupted(&environment, exit))
+}
+
+/// A failure, told beside an archive of all that is known. One that comes of a closed pipe is told nobody.
+async fn packed(environment: &Environment, failure: Failure, talk: Talk) -> Failure {
+    if !failure.is_silent()
+        && let Some(path) = diag::of_failure(environment).await
+    {
+        talk.line(&format!(
+            "diagnostics, without credentials: {}",
+            path.display()
+        ));
+    }
+    failure
+}
+
+/// What would be done.
+async fn rehearse(args: &Args, environment: &Environment) -> Result<(), Failure> {
+    let drift = Drift::find(environment, &args.lookup, args.audit_log).await;
+    let runtime = Choice::make(args, environment).await?.runtime;
+    let smoke = args.smoke || !is_proven(environment, runtime)?;
+    let talk = Talk::new(true);
+    let steps = Steps::new(environment, &args.lookup, args.audit_log, &args.kind, talk);
+    let rehearsal = rehearsal::of(environment, &args.lookup, &args.kind, steps, runtime, smoke);
+    rehearsal.await?.print(environment, &drift, args.output)
 }
 
 /// What cannot be given to the environment in place: told, or with `--recreate` settled by removing it first.
@@ -155,36 +190,6 @@ async fn settled(args: &Args, environment: &Environment) -> Result<Drift, Failur
     Ok(drift)
 }
 
-/// The runtime that the environment has, or that it gets: what is asked for, else what this machine can.
-async fn runtime(args: &Args, environment: &Environment) -> Result<Runtime, Failure> {
-    let present = match (environment.kind()?, environment.plan()?) {
-        (Some(_), _) => Some(Runtime::Kind),
-        (None, Some(_)) => Some(Runtime::Embedded),
-        (None, None) => None,
-    };
-    match (args.runtime, present) {
-        (Some(wanted), Some(present)) if wanted != present => {
-            let name = environment.name();
-            let cause = format!(
-                "environment {name} is of runtime {}, not {}",
-                present.word(),
-                wanted.word()
-            );
-            Err(
-                Failure::new(Exit::Conflict, "VMC-RUNTIME-KIND", cause).fix(format!(
-                    "remove it first: vmctl down --env {name}; or give the new one another name"
-                )),
-            )
-        }
-        (Some(wanted), _) => Ok(wanted),
-        (None, Some(present)) => Ok(present),
-        (None, None) => Ok(match kind::find(environment).await {
-            Ok(_found) => Runtime::Kind,
-            Err(_lacks) => Runtime::Embedded,
-        }),
-    }
-}
-
 /// Whether a VirtualMachine was made and removed in it before.
 fn is_proven(environment: &Environment, runtime: Runtime) -> Result<bool, Failure> {
     Ok(match runtime {
@@ -193,14 +198,48 @@ fn is_proven(environment: &Environment, runtime: Runtime) -> Result<bool, Failur
     })
 }
 
-async fn converge_kind(
+fn interrupted(environment: &Environment, exit: Exit) -> Failure {
+    let name = environment.name();
+    let cause = "interrupted; what was made so far is kept";
+    Failure::new(exit, "VMC-INTERRUPTED", cause).fix(format!(
+        "go on with: vmctl up --env {name}; remove it with: vmctl down --env {name}"
+    ))
+}
+
+/// Takes all steps, and says where the environment runs now.
+async fn converge(
+    choice: Choice,
+    report: &mut Report,
+    steps: &mut Steps<'_>,
+    smoke: bool,
+) -> Result<Runtime, Failure> {
+    match choice.runtime {
+        Runtime::Embedded => converge_embedded(report, steps, smoke).await?,
+        Runtime::Kind => match make_cluster(report, steps).await {
+            Ok(()) => fill_cluster(report, steps, smoke).await?,
+            Err(failure) if choice.gives_way_to(&failure) => {
+                choice::give_up(report, steps, &failure, smoke).await?;
+                converge_embedded(report, steps, smoke).await?;
+                return Ok(Runtime::Embedded);
+            }
+            Err(failure) => return Err(failure),
+        },
+    }
+    Ok(choice.runtime)
+}
+
+/// As far as the machine may refuse.
+async fn make_cluster(report: &mut Report, steps: &mut Steps<'_>) -> Result<(), Failure> {
+    step(report, "preflight", steps.kind_preflight()).await?;
+    step(report, "images", steps.kind_images()).await?;
+    step(report, "cluster", steps.kind_cluster()).await
+}
+
+async fn fill_cluster(
     report: &mut Report,
     steps: &mut Steps<'_>,
     smoke: bool,
 ) -> Result<(), Failure> {
-    step(report, "preflight", steps.kind_preflight()).await?;
-    step(report, "images", steps.kind_images()).await?;
-    step(report, "cluster", steps.kind_cluster()).await?;
     step(report, "api", steps.kind_api()).await?;
     step(report, "load", steps.kind_load()).await?;
     step(report, "definitions", steps.definitions()).await?;
@@ -216,7 +255,11 @@ async fn converge_kind(
     step(report, "kubeconfig", steps.kubeconfig()).await
 }
 
-async fn converge(report: &mut Report, steps: &mut Steps<'_>, smoke: bool) -> Result<(), Failure> {
+async fn converge_embedded(
+    report: &mut Report,
+    steps: &mut Steps<'_>,
+    smoke: bool,
+) -> Result<(), Failure> {
     step(report, "preflight", steps.preflight()).await?;
     step(report, "tools", steps.tools()).await?;
     step(report, "control-plane", steps.control_plane()).await?;

@@ -1,22 +1,25 @@
-//! `vmctl create vm`: makes a VirtualMachine, waits for it phase by phase, and exits by outcome.
+//! `vmctl create vm`: makes VirtualMachines, waits for them phase by phase, and exits by outcome.
 
 mod ready;
+mod wanted;
 
-use serde_json::{Value, json};
-use vmoperator::api::{DEFAULT_PROVIDER, GROUP, VERSION};
+use serde_json::Value;
+use vmoperator::api::DEFAULT_PROVIDER;
 use vmoperator::domain::Quantity;
 
 use super::confirm;
 use super::duration::Limit;
+use super::input::Input;
 use super::interrupt::interruptible;
+use super::problems::Problems;
 use crate::cluster::call::{Collection, Error, Form};
-use crate::cluster::kind::{Kind, Named};
+use crate::cluster::kind::Kind;
 use crate::cluster::object::{Object, reference};
 use crate::cluster::print::{self, Encoding};
 use crate::cluster::{Cluster, ClusterArgs};
 use crate::hint::{Exit, Failure};
 use crate::output;
-use ready::ready;
+use ready::Ready;
 
 /// How often a name that is taken and free in turn is tried.
 const ATTEMPTS: usize = 5;
@@ -26,8 +29,12 @@ Examples:
   vmctl create vm web-1 --image ubuntu-22.04 --cpu 2 --memory 4Gi
   vmctl create vm web-1 --image ubuntu-22.04 --cpu 2 --memory 4Gi --if-absent -o name
   vmctl create vm web-1 --image ubuntu-22.04 --cpu 2 --memory 4Gi --dry-run=client -o yaml > web-1.yaml
+  vmctl create vm web --count 3 --image ubuntu-22.04 --cpu 2 --memory 4Gi
+  vmctl create -f web-1.yaml
+  vmctl create -f - --if-absent < vms.yaml
 
-Exits with 0 once it is Ready, 1 when it waits for a person, 3 when the time is over, 5 when it exists already.";
+Exits with 0 once it is Ready, 1 when it waits for a person, 3 when the time is over, 5 when it exists already. Of
+several each has its own result, and the first failure decides.";
 
 /// What is only tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -44,20 +51,27 @@ enum DryRun {
 #[command(before_help = EXAMPLES)]
 pub(crate) struct Args {
     /// vm and a name, or vm/NAME
-    #[arg(value_name = "KIND NAME", required = true, num_args = 1..=2)]
+    #[arg(value_name = "KIND NAME", required_unless_present = "filename", conflicts_with = "filename", num_args = 1..=2)]
     words: Vec<String>,
+    #[command(flatten)]
+    input: Input,
     /// The provider's name of the image to boot from
-    #[arg(long, value_parser = clap::builder::NonEmptyStringValueParser::new())]
-    image: String,
+    #[arg(long, required_unless_present = "filename", conflicts_with = "filename",
+        value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    image: Option<String>,
     /// Number of virtual CPUs
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=512))]
-    cpu: u32,
+    #[arg(long, required_unless_present = "filename", conflicts_with = "filename",
+        value_parser = clap::value_parser!(u32).range(1..=512))]
+    cpu: Option<u32>,
     /// Memory, such as 512Mi or 4Gi
-    #[arg(long, value_parser = Quantity::parse)]
-    memory: Quantity,
+    #[arg(long, required_unless_present = "filename", conflicts_with = "filename", value_parser = Quantity::parse)]
+    memory: Option<Quantity>,
     /// ProviderConfig whose cloud runs it
-    #[arg(long, value_name = "NAME", default_value = DEFAULT_PROVIDER)]
+    #[arg(long, value_name = "NAME", conflicts_with = "filename", default_value = DEFAULT_PROVIDER)]
     provider: String,
+    /// Make so many, named NAME-1, NAME-2 and so on
+    #[arg(long, value_name = "NUMBER", conflicts_with = "filename", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    count: Option<u32>,
     /// Wait until it is Ready
     #[arg(long, value_name = "true|false", default_value_t = true, num_args = 0..=1, require_equals = true,
         default_missing_value = "true", action = clap::ArgAction::Set)]
@@ -85,46 +99,56 @@ pub(crate) struct Args {
 ///
 /// # Errors
 /// By outcome, see [`EXAMPLES`]; [`Exit::Unreachable`] when the API server does not answer.
-pub(crate) async fn run(args: Args) -> Result<(), Failure> {
-    let named = Named::parse(&args.words, &[Kind::VirtualMachine])?;
-    let [name] = named.names.as_slice() else {
-        let cause = "exactly one VirtualMachine is created at a time";
-        return Err(Failure::new(Exit::Usage, "VMC-NAME", cause)
-            .fix("vmctl create vm NAME --image IMAGE --cpu 2 --memory 4Gi"));
-    };
+pub(crate) async fn run(mut args: Args) -> Result<(), Failure> {
+    let mut objects = wanted::objects(&mut args).await?;
     if args.dry_run == Some(DryRun::Client) {
-        let object = manifest(&args, name, args.cluster.namespace_or_default()?);
-        return printed(&args, object, "created (dry run)");
+        let namespace = args.cluster.namespace_or_default()?;
+        wanted::place(&mut objects, namespace);
+        return printed(&args, objects, "created (dry run)");
     }
     let cluster = args.cluster.open().await?;
+    wanted::place(&mut objects, &cluster.namespace);
     if args.dry_run.is_none() {
         confirm::may_change(&cluster, args.yes).await?;
     }
-    let ended = |exit| interrupted(exit, name, &cluster);
-    interruptible(create(&args, name, &cluster), ended).await
+    let ended = |exit| interrupted(exit, &objects, &cluster);
+    interruptible(create(&args, &objects, &cluster), ended).await
 }
 
-async fn create(args: &Args, name: &str, cluster: &Cluster) -> Result<(), Failure> {
-    let wanted = manifest(args, name, &cluster.namespace);
+async fn create(args: &Args, wanted: &[Value], cluster: &Cluster) -> Result<(), Failure> {
     let machines = Collection::new(cluster, Kind::VirtualMachine);
     let dry_run = args.dry_run == Some(DryRun::Server);
-    let (object, word) = made(&machines, &wanted, args.if_absent, dry_run).await?;
-    let word = if dry_run {
-        format!("{word} (server dry run)")
-    } else {
-        word.to_owned()
-    };
-    if dry_run || !args.wait {
-        return printed(args, object, &word);
+    let wait = args.wait && !dry_run;
+    let mut problems = Problems::default();
+    let mut objects = Vec::new();
+    for wanted in wanted {
+        match made(&machines, wanted, args.if_absent, dry_run).await {
+            Ok((object, word)) => {
+                let note = if dry_run { " (server dry run)" } else { "" };
+                if args.output.is_none() {
+                    let reference = reference(Kind::VirtualMachine, Object(&object).name());
+                    output::data(&format!("{reference} {word}{note}"))?;
+                }
+                objects.push(object);
+            }
+            Err(failure) => {
+                let hopeless = failure.exit == Exit::Unreachable;
+                problems.add(failure);
+                if hopeless {
+                    break;
+                }
+            }
+        }
     }
-    if args.output.is_none() {
-        output::data(&format!("{} {word}", reference(Kind::VirtualMachine, name)))?;
+    if wait {
+        objects = Ready::new(&machines, &objects)
+            .wait(args.timeout, &mut problems)
+            .await?;
     }
-    let ready = ready(&machines, &object, args.timeout).await?;
-    match args.output {
-        Some(encoding) => print::object(ready, Kind::VirtualMachine, encoding),
-        None => Ok(()),
+    if let Some(encoding) = args.output {
+        shown(objects, wanted.len() > 1, encoding)?;
     }
+    problems.outcome()
 }
 
 /// The object as it was created, or as it was there and the same, and a word for which of them.
@@ -226,35 +250,49 @@ fn text(value: &Value) -> String {
         .map_or_else(|| value.to_string(), str::to_owned)
 }
 
-fn interrupted(exit: Exit, name: &str, cluster: &Cluster) -> Failure {
-    let watch = cluster.vmctl(&format!("get vm {name} -w"));
-    let delete = cluster.vmctl(&format!("delete vm {name}"));
-    let cause = format!("interrupted; VirtualMachine {name} goes on being made");
+fn interrupted(exit: Exit, objects: &[Value], cluster: &Cluster) -> Failure {
+    let names: Vec<&str> = objects.iter().map(|one| Object(one).name()).collect();
+    let (what, names) = match names.as_slice() {
+        [name] => (format!("VirtualMachine {name}"), (*name).to_owned()),
+        several => (
+            format!("what was created of {} VirtualMachines", several.len()),
+            several.join(" "),
+        ),
+    };
+    let watch = cluster.vmctl(&format!("get vm {names} -w"));
+    let delete = cluster.vmctl(&format!("delete vm {names}"));
+    let cause = format!("interrupted; {what} goes on being made");
     Failure::new(exit, "VMC-INTERRUPTED", cause)
         .fix(format!("watch it: {watch}; delete it: {delete}"))
 }
 
-fn printed(args: &Args, object: Value, word: &str) -> Result<(), Failure> {
-    match args.output {
-        Some(encoding) => print::object(object, Kind::VirtualMachine, encoding),
-        None => {
-            let reference = reference(Kind::VirtualMachine, Object(&object).name());
-            output::data(&format!("{reference} {word}"))
-        }
+fn printed(args: &Args, objects: Vec<Value>, word: &str) -> Result<(), Failure> {
+    if let Some(encoding) = args.output {
+        let several = objects.len() > 1;
+        return shown(objects, several, encoding);
     }
+    for object in &objects {
+        let reference = reference(Kind::VirtualMachine, Object(object).name());
+        output::data(&format!("{reference} {word}"))?;
+    }
+    Ok(())
 }
 
-fn manifest(args: &Args, name: &str, namespace: &str) -> Value {
-    json!({
-        "apiVersion": format!("{GROUP}/{VERSION}"),
-        "kind": Kind::VirtualMachine.kind(),
-        "metadata": { "name": name, "namespace": namespace },
-        "spec": { "image": args.image, "cpu": args.cpu, "memory": args.memory.to_string(), "providerRef": args.provider },
-    })
+/// One object as it is, several as a list.
+fn shown(mut objects: Vec<Value>, several: bool, encoding: Encoding) -> Result<(), Failure> {
+    if several {
+        return print::list(objects, Kind::VirtualMachine, encoding);
+    }
+    match objects.pop() {
+        Some(object) => print::object(object, Kind::VirtualMachine, encoding),
+        None => Ok(()),
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]

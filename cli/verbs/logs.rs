@@ -1,16 +1,20 @@
-//! `vmctl logs`: what the programs of an environment wrote down.
+//! `vmctl logs`: what the programs of an environment wrote down, or all that was told about one VirtualMachine.
 
 pub(super) mod line;
+mod machine;
 pub(super) mod tail;
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::time::Duration;
 
+use super::completion;
 use super::interrupt::{interruptible, reader_gone};
 use crate::clock;
+use crate::cluster::ClusterArgs;
+use crate::cluster::kind::Kind;
+use crate::env::Environment;
 use crate::env::report::Format;
-use crate::env::{Environment, Selection};
 use crate::hint::{Exit, Failure};
 use crate::output;
 use line::{Subject, told};
@@ -23,21 +27,24 @@ const OPERATOR: &str = "operator";
 
 const EXAMPLES: &str = "\
 Examples:
+  vmctl logs vm web-1
+  vmctl logs vm web-1 -n team -f
   vmctl logs
   vmctl logs -f --vm default/web-1
   vmctl logs kube-apiserver mock-provider --tail 20
-  vmctl logs operator -o json | jq .";
+  vmctl logs operator -o json | jq .
+
+Of a VirtualMachine: the lines of every replica of the operator, the calls that reached the provider, and the events,
+merged by time (UTC).";
 
 /// Options of `vmctl logs`.
 #[derive(Debug, clap::Args)]
 #[group(id = "logs")]
 #[command(before_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Whose logs: operator, mock-provider, kube-apiserver, etcd and so on
-    #[arg(value_name = "PROGRAM")]
+    /// vm and a name; or programs: operator, mock-provider, kube-apiserver, etcd and so on
+    #[arg(value_name = "vm NAME|PROGRAM", add = completion::objects())]
     programs: Vec<String>,
-    #[command(flatten)]
-    selection: Selection,
     /// Go on until Ctrl-C
     #[arg(short, long)]
     follow: bool,
@@ -50,6 +57,17 @@ pub(crate) struct Args {
     /// Form of the output; json is each line as it was written
     #[arg(short, long, value_enum, default_value_t = Format::Text)]
     output: Format,
+    #[command(flatten)]
+    cluster: ClusterArgs,
+}
+
+impl Args {
+    /// Whether a VirtualMachine is named, and no program.
+    fn is_about_a_machine(&self) -> bool {
+        let first = self.programs.first().map_or("", String::as_str);
+        let kind = first.split('/').next().unwrap_or_default();
+        Kind::of(kind) == Some(Kind::VirtualMachine)
+    }
 }
 
 /// One log that is shown.
@@ -64,7 +82,14 @@ pub(super) struct Shown {
 /// # Errors
 /// There is no such environment or log, or nobody reads any more.
 pub(crate) async fn run(args: Args) -> Result<(), Failure> {
-    let environment = Environment::at(&args.selection.name)?;
+    if args.is_about_a_machine() {
+        return machine::run(&args).await;
+    }
+    if args.cluster.is_by_hand() {
+        let cause = "in a cluster made by hand only the logs of a VirtualMachine are shown";
+        return Err(Failure::new(Exit::Usage, "VMC-USAGE", cause).fix("vmctl logs vm NAME"));
+    }
+    let environment = Environment::at(&args.cluster.environment_name()?)?;
     let mut logs = open(&environment, &args)?;
     let subject = args.vm.as_ref();
     for log in &mut logs {
@@ -138,7 +163,8 @@ fn open(environment: &Environment, args: &Args) -> Result<Vec<Shown>, Failure> {
     if environment.kind()?.is_some() {
         let cause = format!("the programs of environment {name} run in pods");
         let fix = format!(
-            "vmctl kubectl --env {name} -n vmoperator-system logs deploy/vmoperator-controller-manager"
+            "about a VM: vmctl logs vm NAME --env {name}; all: vmctl kubectl --env {name} -n vmoperator-system logs \
+             deploy/vmoperator-controller-manager"
         );
         return Err(Failure::new(Exit::Usage, "VMC-LOGS-IN-PODS", cause).fix(fix));
     }

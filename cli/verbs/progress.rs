@@ -57,6 +57,11 @@ impl Progress {
         self.say(&format!("{name}: {story}"));
     }
 
+    /// Waits for an object no more, and says nothing about it.
+    pub(crate) fn forget(&mut self, name: &str) {
+        self.told.remove(name);
+    }
+
     /// One line with the time.
     pub(crate) fn say(&mut self, text: &str) {
         self.clear();
@@ -88,7 +93,8 @@ impl Progress {
         }
     }
 
-    fn tick(&mut self) {
+    /// Gives a sign of life, where one is due.
+    pub(crate) fn tick(&mut self) {
         if self.told.is_empty() {
             return;
         }

@@ -252,7 +252,10 @@ fn table(names: &[&str], namespaces: bool) -> Table {
 
 /// The queue, and how long calls to providers take, from the operator's own metrics.
 async fn operator(args: &Args, cluster: &Cluster) -> Result<(), Failure> {
-    let text = async { Outlets::of(cluster.environment.as_ref())?.metrics().await };
+    let text = async {
+        let outlets = Outlets::of(cluster.environment.as_ref()).await?;
+        outlets.metrics().await
+    };
     let text = text.await.map_err(|why| {
         let cause = format!(
             "the operator's metrics cannot be had: {why} ({})",

@@ -300,7 +300,8 @@ pub struct OperationStatus {
     /// How often it was tried.
     #[schemars(range(min = 0))]
     pub attempts: u32,
-    /// Not tried again before.
+    /// Not tried again before, unless something changes. As of the last write: once it is over, the next attempt comes
+    /// any moment, and none waits longer than the longest back-off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::time")]
     pub next_attempt_at: Option<Timestamp>,

@@ -43,6 +43,17 @@ fn every_test_that_the_page_of_cases_names_exists() {
 }
 
 #[test]
+fn every_test_that_the_page_of_command_line_cases_names_exists() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let page = fs::read_to_string(root.join("docs/vmctl-cases.md")).unwrap();
+    assert_eq!(missing(root, &page), Vec::<String>::new());
+    let rows = page.lines().filter(|line| line.starts_with("| ")).skip(1);
+    let bare: Vec<&str> = rows.filter(|line| named(line).is_empty()).collect();
+    assert!(bare.is_empty(), "rows without a test: {bare:?}");
+    assert!(named(&page).len() > 25, "{}", named(&page).len());
+}
+
+#[test]
 fn every_row_of_the_fault_matrix_is_there_and_names_tests_that_exist() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let page = fs::read_to_string(root.join("docs/fault-matrix.md")).unwrap();

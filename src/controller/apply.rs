@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::observe::{DepartedSight, Sight};
-use super::{AFTER_CONFLICT, Clouds, Cluster, ClusterError, Pass, Reconciler};
+use super::{AFTER_CONFLICT, Clouds, Cluster, ClusterError, Hand, Pass, Reconciler};
 use crate::api;
 use crate::domain::{
     ErrorKind, Instance, InstanceId, Intent, Moment, ObjectKey, Operation, ProviderError, Uid,
@@ -17,13 +17,18 @@ use crate::runtime::failpoint;
 
 impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
     /// Carries the effect out.
-    pub(super) async fn apply(&self, sight: &Sight<B::Cloud>, plan: &Plan) -> Outcome {
+    pub(super) async fn apply(
+        &self,
+        sight: &Sight<B::Cloud>,
+        plan: &Plan,
+        hand: &mut Hand,
+    ) -> Outcome {
         match &plan.action {
             // An attempt is noted by the status write itself, which `record` makes.
             Action::Hold(_) | Action::NoteAttempt | Action::Forget => Outcome::Nothing,
             Action::Intend { intent, first } => self.intend(sight, intent, *first).await,
-            Action::Create => self.create(sight).await,
-            Action::Settle => self.settle(sight).await,
+            Action::Create => self.create(sight, hand).await,
+            Action::Settle => self.settle(sight, hand).await,
             Action::Delete(id) => self.delete(sight, id).await,
             Action::ApplyChild(write) => self.write_child(sight, write).await,
             Action::DeleteChild(kind, held) => self.delete_child(sight, *kind, held).await,
@@ -31,6 +36,24 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
                 self.remove_finalizer(sight, orphaned.as_deref()).await
             }
         }
+    }
+
+    /// Waits for the turn of the create that this plan sends, or writes down that it is about to send: what has to wait
+    /// long says so, and writes nothing that only a create needs. Says whether it has waited.
+    pub(super) async fn line_up(
+        &self,
+        sight: &Sight<B::Cloud>,
+        plan: &Plan,
+        hand: &mut Hand,
+    ) -> Result<bool, ProviderError> {
+        let Some(cloud) = sight.cloud.as_ref() else {
+            return Ok(false);
+        };
+        if !plan.action.needs_turn() || hand.place.is_some() {
+            return Ok(false);
+        }
+        hand.place = Some(cloud.line_up().await?);
+        Ok(true)
     }
 
     async fn intend(&self, sight: &Sight<B::Cloud>, intent: &Intent, first: bool) -> Outcome {
@@ -137,16 +160,16 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
         Outcome::Unwritten
     }
 
-    async fn create(&self, sight: &Sight<B::Cloud>) -> Outcome {
+    async fn create(&self, sight: &Sight<B::Cloud>, hand: &mut Hand) -> Outcome {
         let generation = sight.view.object.generation;
-        self.post(sight, |memory, answer, _, _| {
+        self.post(sight, hand, |memory, answer, _, _| {
             memory.create_answered(answer, generation);
         })
         .await
     }
 
-    async fn settle(&self, sight: &Sight<B::Cloud>) -> Outcome {
-        self.post(sight, |memory, answer, sent, life| {
+    async fn settle(&self, sight: &Sight<B::Cloud>, hand: &mut Hand) -> Outcome {
+        self.post(sight, hand, |memory, answer, sent, life| {
             memory.settle_answered(answer, sent, life);
         })
         .await
@@ -156,6 +179,7 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
     async fn post(
         &self,
         sight: &Sight<B::Cloud>,
+        hand: &mut Hand,
         answered: impl FnOnce(&mut Memory, Result<(), ErrorKind>, Moment, std::time::Duration),
     ) -> Outcome {
         let (Some(intent), Ok(config), Some(cloud)) =
@@ -171,9 +195,11 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
         self.remember(sight, |memory| memory.sending_create(sent, life));
         failpoint::reach("create");
         let start_before = own + self.policy.own_write_valid;
-        let result = cloud
-            .create(&intent.key(), &intent.body, start_before)
-            .await;
+        let (key, body) = (intent.key(), &intent.body);
+        let result = match hand.place.take() {
+            Some(turn) => cloud.create_in(turn, &key, body, start_before).await,
+            None => cloud.create(&key, body, start_before).await,
+        };
         failpoint::reach("created");
         let result = result.and_then(|instance| whole(config, intent, instance));
         let answer = result.as_ref().map(|_| ()).map_err(|error| error.kind);
@@ -184,6 +210,7 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
                 self.remember(sight, |memory| {
                     memory.succeeded();
                     memory.presence_mut().made(now);
+                    memory.presence_mut().shows(&instance.phase, now);
                     memory.claim_mut().made_one(Recorded::of(&instance));
                 });
                 self.knowledge
@@ -227,7 +254,7 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
         }
     }
 
-    fn call_failed(&self, key: &ObjectKey, uid: &Uid, error: ProviderError) -> Outcome {
+    pub(super) fn call_failed(&self, key: &ObjectKey, uid: &Uid, error: ProviderError) -> Outcome {
         let now = self.time.now();
         self.knowledge
             .remember(key, uid, |memory| memory.failed(&error, now));

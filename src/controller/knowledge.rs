@@ -3,11 +3,13 @@
 
 mod entry;
 mod losses;
+mod users;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use entry::{Entry, is_older};
+use users::Users;
 
 use super::view::View;
 use crate::domain::{ErrorKind, Instance, InstanceId, Moment, ObjectKey, Uid};
@@ -22,6 +24,8 @@ pub struct Knowledge {
 #[derive(Debug, Default)]
 struct Inner {
     objects: HashMap<ObjectKey, Entry>,
+    /// Of the stored versions.
+    users: Users,
     departed: HashMap<Uid, DepartedEntry>,
 }
 
@@ -70,6 +74,12 @@ impl Knowledge {
         })
     }
 
+    /// The store's version alone, whatever we wrote since: what a planted bug decides on.
+    pub(super) fn stored(&self, key: &ObjectKey) -> Option<Arc<View>> {
+        let inner = self.lock();
+        Some(Arc::clone(&inner.objects.get(key)?.stored))
+    }
+
     /// Whether this version is the answer of our own last write to the object, which the store is about to catch up
     /// with: nothing in it is news.
     #[must_use]
@@ -96,6 +106,7 @@ impl Knowledge {
             Some(entry) if entry.is_of_another(&view) => inner.vanish(policy, &key),
             Some(_) | None => None,
         };
+        inner.refers(&view);
         inner.entry(&view).store(policy, view, arrival);
         departed
     }
@@ -255,41 +266,6 @@ impl Knowledge {
         self.lock().departed.remove(uid);
     }
 
-    /// Names of the VirtualMachines that refer to a ProviderConfig, and the departed uids that still need it.
-    #[must_use]
-    pub fn users_of(&self, namespace: &str, config: &str) -> (Vec<ObjectKey>, Vec<Uid>) {
-        let inner = self.lock();
-        let uses = |view: &View| {
-            view.object.key.namespace.as_ref() == namespace && view.object.provider_ref == config
-        };
-        let keys = inner
-            .objects
-            .iter()
-            .filter(|(_, entry)| uses(&entry.stored))
-            .map(|(key, _)| key.clone())
-            .collect();
-        let uids = inner
-            .departed
-            .iter()
-            .filter(|(_, entry)| {
-                let last = &entry.departed.last;
-                last.key.namespace.as_ref() == namespace && last.provider_ref == config
-            })
-            .map(|(uid, _)| uid.clone())
-            .collect();
-        (keys, uids)
-    }
-
-    /// A ProviderConfig changed: what was refused under it for good may be tried once more.
-    pub fn config_changed(&self, namespace: &str, config: &str) {
-        for entry in self.lock().objects.values_mut() {
-            let object = &entry.stored.object;
-            if object.key.namespace.as_ref() == namespace && object.provider_ref == config {
-                entry.memory.config_changed();
-            }
-        }
-    }
-
     /// Who of a namespace has waited longest since the provider first refused it for want of quota.
     #[must_use]
     pub fn longest_short_of_quota(&self, namespace: &str) -> Option<ObjectKey> {
@@ -339,10 +315,23 @@ impl Inner {
     fn entry(&mut self, view: &View) -> &mut Entry {
         let back = self.departed.remove(&view.object.uid);
         let key = view.object.key.clone();
+        if !self.objects.contains_key(&key) {
+            self.users.add(view);
+        }
         self.objects.entry(key).or_insert_with(|| Entry {
             memory: back.map(|entry| entry.memory).unwrap_or_default(),
             ..Entry::new(view)
         })
+    }
+
+    /// An object refers to one ProviderConfig all its life, unless somebody has got round the rule that says so.
+    fn refers(&mut self, view: &View) {
+        if let Some(entry) = self.objects.get(&view.object.key)
+            && entry.stored.object.provider_ref != view.object.provider_ref
+        {
+            self.users.remove(&entry.stored);
+            self.users.add(view);
+        }
     }
 
     /// A version of an object of which a live read showed already that it is gone: nobody here saw how, so it
@@ -365,6 +354,7 @@ impl Inner {
     /// Takes the entry out; keeps it as departed where an instance may be left.
     fn vanish(&mut self, policy: &Policy, key: &ObjectKey) -> Option<Uid> {
         let mut entry = self.objects.remove(key)?;
+        self.users.remove(&entry.stored);
         let newest = entry.overlay.map_or(entry.stored, |overlay| overlay.view);
         let last = newest.object.clone();
         if !entry.memory.departs(policy, &last) {

@@ -28,6 +28,7 @@ pub use view::{Fragment, View};
 
 use crate::domain::{ObjectKey, Reason, Uid};
 use crate::lifecycle::{Arrival, Policy, Requeue, decide, decide_departed, report};
+use crate::provider::Turn;
 use crate::runtime::clock::Clock;
 
 /// What the queue holds.
@@ -55,6 +56,15 @@ pub struct Pass {
     pub reason: Reason,
     /// The instance, once known.
     pub id: Option<String>,
+}
+
+/// What the passes of one turn hand on.
+#[derive(Debug, Default)]
+struct Hand {
+    /// How many passes of the target failed in a row before this turn.
+    failures: u32,
+    /// The turn at the provider, from the wait for it until the create.
+    place: Option<Turn>,
 }
 
 /// The loop over VirtualMachines.
@@ -96,32 +106,43 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
         self
     }
 
-    /// A pass, and the next one at once where a create may follow the write before it: that write licenses the create
-    /// for a few seconds alone, and behind the passes of a thousand other objects they would be over each time.
+    /// A pass, and those that follow it at once where a create may follow the write before it: that write licenses the
+    /// create for a few seconds alone, and behind the passes of a thousand other objects they would be over each time.
+    /// `failures`: how many passes of this target failed in a row before, as the queue counts them.
     ///
     /// Cancelling: as for [`Reconciler::reconcile`].
-    pub async fn turn(&self, target: &Target) -> Pass {
-        let pass = self.reconcile(target).await;
-        let licensed = matches!(pass.action, "intend" | "note-attempt");
-        if licensed && pass.requeue == Requeue::Now {
-            self.reconcile(target).await
-        } else {
-            pass
+    pub async fn turn(&self, target: &Target, failures: u32) -> Pass {
+        let mut hand = Hand {
+            failures,
+            place: None,
+        };
+        let mut pass = self.pass(target, &mut hand).await;
+        for _ in 0..FOLLOWED {
+            let licensed = matches!(pass.action, "intend" | "note-attempt");
+            if !licensed || pass.requeue != Requeue::Now {
+                break;
+            }
+            pass = self.pass(target, &mut hand).await;
         }
+        pass
     }
 
     /// One pass over one target: at most one effect, then look again.
     ///
     /// Cancelling it leaves at most one write in doubt, as a crash would; the next pass finds out.
     pub async fn reconcile(&self, target: &Target) -> Pass {
+        self.pass(target, &mut Hand::default()).await
+    }
+
+    async fn pass(&self, target: &Target, hand: &mut Hand) -> Pass {
         match target {
-            Target::Object(key) => self.reconcile_object(key).await,
+            Target::Object(key) => self.reconcile_object(key, hand).await,
             Target::Departed { uid, .. } => self.reconcile_departed(uid).await,
         }
     }
 
-    async fn reconcile_object(&self, key: &ObjectKey) -> Pass {
-        let sight = match self.observe(key).await {
+    async fn reconcile_object(&self, key: &ObjectKey, hand: &mut Hand) -> Pass {
+        let mut sight = match self.observe(key, hand.failures).await {
             Ok(Some(sight)) => sight,
             Ok(None) => return Pass::nothing_there(),
             Err(error) => {
@@ -129,8 +150,24 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
                 return Pass::unseen();
             }
         };
-        let plan = decide(&self.policy, &sight.observed());
-        let outcome = self.apply(&sight, &plan).await;
+        let mut plan = decide(&self.policy, &sight.observed());
+        let waits = match self.line_up(&sight, &plan, hand).await {
+            Ok(false) => None,
+            // Time has passed, so the licence may be over: with the turn in hand it can be renewed at once.
+            Ok(true) => {
+                sight = self.refresh(sight);
+                plan = decide(&self.policy, &sight.observed());
+                None
+            }
+            Err(error) => {
+                plan.action = plan.action.waiting(sight.view.object.deleting);
+                Some(self.call_failed(sight.key(), sight.uid(), error))
+            }
+        };
+        let outcome = match waits {
+            Some(outcome) => outcome,
+            None => self.apply(&sight, &plan, hand).await,
+        };
         let sight = self.refresh(sight);
         let old = &sight.view.status;
         let report = report(&self.policy, &sight.observed(), old, &plan, &outcome);
@@ -254,6 +291,10 @@ impl Pass {
 /// How soon to look again after a write met a newer version (100 ms): the live read has been made by then, and a
 /// tool that edits the object in a loop must not make us spin.
 const AFTER_CONFLICT: Duration = Duration::from_millis(100);
+
+/// Passes that may follow one in its turn: an intent, whose licence ran out while the create waited for its turn at the
+/// provider, then the note of an attempt, then the create.
+const FOLLOWED: u32 = 2;
 
 #[cfg(test)]
 mod tests;

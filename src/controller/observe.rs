@@ -77,16 +77,19 @@ impl<P> Sight<P> {
 }
 
 impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
-    /// Observes one object; `None` where there is nothing of that name. Fails where only a live read could tell
+    /// Observes one object, `failures` passes of which failed in a row before; `None` where there is nothing of that name. Fails where only a live read could tell
     /// what to decide on, and none succeeds.
     pub(super) async fn observe(
         &self,
         key: &ObjectKey,
+        failures: u32,
     ) -> Result<Option<Sight<B::Cloud>>, ClusterError> {
         let Some(known) = self.version_to_decide_on(key).await? else {
             return Ok(None);
         };
         let object = &known.view.object;
+        self.knowledge
+            .remember(key, &object.uid, |memory| memory.begins_after(failures));
         let (config, cloud) = self.resolve(&object.key.namespace, &object.provider_ref);
         let mut sight = Sight {
             view: Arc::clone(&known.view),
@@ -154,7 +157,12 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
 
     /// The store's version, the overlay of our own write, or a live read where that overlay is in doubt.
     async fn version_to_decide_on(&self, key: &ObjectKey) -> Result<Option<Known>, ClusterError> {
-        let known = self.knowledge.get(key, self.time.now());
+        let mut known = self.knowledge.get(key, self.time.now());
+        if self.policy.planted(Planted::StaleStore)
+            && let (Some(known), Some(stored)) = (&mut known, self.knowledge.stored(key))
+        {
+            (known.view, known.doubtful) = (stored, false);
+        }
         if known.as_ref().is_none_or(|known| !known.doubtful) {
             return Ok(known);
         }
@@ -266,7 +274,12 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
             now: self.time.now(),
         };
         let before = self.knowledge.newest(&key);
-        match self.cluster.live(&key).await {
+        let live = if self.policy.planted(Planted::StaleStore) {
+            Ok(None)
+        } else {
+            self.cluster.live(&key).await
+        };
+        match live {
             Ok(Some(view)) if view.object.uid == *uid => {
                 self.accept_live(&key, before.as_ref(), Some(view));
                 self.knowledge.forget_departed(uid);
@@ -373,9 +386,10 @@ pub(super) fn least(object: &crate::lifecycle::Object) -> Incarnation {
 pub(super) fn note(memory: &mut Memory, sighting: &Sighting, now: Moment) {
     match &sighting.current {
         Current::Unknown(error) => failed(memory, error, now),
-        Current::Present(_) | Current::Unproven(_) => {
+        Current::Present(instance) | Current::Unproven(instance) => {
             memory.forget_looks();
             memory.looked();
+            memory.presence_mut().shows(&instance.phase, now);
         }
         Current::Unasked | Current::Absent(_) => {}
     }

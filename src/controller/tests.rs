@@ -6,6 +6,7 @@ mod inventory;
 mod owned;
 mod rig;
 mod sweep;
+mod waiting;
 
 use serde_json::{Value, json};
 
@@ -343,18 +344,6 @@ async fn a_live_read_that_fails_is_tried_again() {
     );
     let pass = rig.pass().await;
     assert_eq!(pass.action, "note-attempt", "the intent is six seconds old");
-}
-
-#[tokio::test]
-async fn a_create_follows_the_write_that_licenses_it_in_one_turn() {
-    // A thousand objects whose writes were over before their next turn once wrote again and again, for ever.
-    let rig = Rig::with_object();
-    let target = Target::Object(key());
-    assert_eq!(rig.loop_.turn(&target).await.action, "create");
-    let mut rig = Rig::with_object();
-    rig.pass().await;
-    rig.time.0.advance(secs(6));
-    assert_eq!(rig.loop_.turn(&target).await.action, "create");
 }
 
 #[tokio::test]

@@ -226,6 +226,30 @@ impl ProviderError {
                 && code.is_some_and(|code| no_connection.contains(&code))
     }
 
+    /// Whether it was held back by a bound of our own: it waits for its turn, and says nothing new of the provider.
+    #[must_use]
+    pub fn is_wait(&self) -> bool {
+        match self.kind {
+            ErrorKind::HeldBack | ErrorKind::TooLate | ErrorKind::NotLeading => true,
+            // With a status it is the provider's word, without one the limiter's.
+            ErrorKind::RateLimited => self.status.is_none(),
+            ErrorKind::Invalid
+            | ErrorKind::KeyReused
+            | ErrorKind::KeyInUse
+            | ErrorKind::KeyOfDeleted
+            | ErrorKind::Unauthorized
+            | ErrorKind::Forbidden
+            | ErrorKind::QuotaExceeded
+            | ErrorKind::Conflict
+            | ErrorKind::Expired
+            | ErrorKind::Unavailable
+            | ErrorKind::TimedOut
+            | ErrorKind::Malformed
+            | ErrorKind::NotFound
+            | ErrorKind::EndpointNotAllowed => false,
+        }
+    }
+
     /// Whether a create that failed like this certainly made nothing, nor did an earlier one with its key.
     #[must_use]
     pub fn made_nothing(&self) -> bool {

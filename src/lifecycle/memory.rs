@@ -62,6 +62,8 @@ pub struct Memory {
     deleted: Vec<InstanceId>,
     /// The last failure, and how many in a row.
     failure: Option<Failure>,
+    /// How many passes failed in a row before the present one, as the queue counts them.
+    failed_passes: u32,
     /// The objects that it owns.
     children: ChildMemory,
     /// Creates without keys.

@@ -58,6 +58,39 @@ impl Plan {
 }
 
 impl Action {
+    /// Whether a create goes out now, or right after the write that this is: it needs its turn at the provider.
+    #[must_use]
+    pub fn needs_turn(&self) -> bool {
+        match self {
+            Self::NoteAttempt | Self::Create | Self::Settle => true,
+            Self::Hold(_)
+            | Self::Intend { .. }
+            | Self::Delete(_)
+            | Self::RemoveFinalizer { .. }
+            | Self::ApplyChild(_)
+            | Self::DeleteChild(..)
+            | Self::Forget => false,
+        }
+    }
+
+    /// The create itself, where this is the write before it: what waits for its turn.
+    #[must_use]
+    pub fn waiting(self, deleting: bool) -> Self {
+        match self {
+            Self::NoteAttempt if deleting => Self::Settle,
+            Self::NoteAttempt => Self::Create,
+            Self::Hold(_)
+            | Self::Intend { .. }
+            | Self::Create
+            | Self::Settle
+            | Self::Delete(_)
+            | Self::RemoveFinalizer { .. }
+            | Self::ApplyChild(_)
+            | Self::DeleteChild(..)
+            | Self::Forget => self,
+        }
+    }
+
     /// A short word for logs and traces.
     #[must_use]
     pub fn label(&self) -> &'static str {

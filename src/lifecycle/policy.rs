@@ -37,8 +37,13 @@ pub struct Policy {
     pub children_again: Duration,
     /// The networks in which an instance's address must be to be told to others; none: any.
     pub instance_addresses: Vec<Network>,
-    /// A stored next attempt further ahead than this is ignored (5 min, the longest back-off).
+    /// The queue's wait after the first failure (1 s), which each further one doubles …
+    pub first_backoff: Duration,
+    /// … up to this (5 min) …
     pub longest_backoff: Duration,
+    /// … and which it shortens by a random part of up to one in so many (4), so that what failed together does not come
+    /// back together.
+    pub backoff_part: u32,
     /// Mutation under test; nothing reads it outside tests.
     #[cfg(test)]
     pub(crate) planted: Option<Planted>,
@@ -61,10 +66,23 @@ impl Policy {
             overlay_valid: Duration::from_secs(5),
             children_again: Duration::from_secs(1),
             instance_addresses: Vec::new(),
+            first_backoff: Duration::from_secs(1),
             longest_backoff: Duration::from_mins(5),
+            backoff_part: 4,
             #[cfg(test)]
             planted: None,
         }
+    }
+
+    /// The shortest time after which the queue brings back what has failed so many times in a row.
+    #[must_use]
+    pub fn least_backoff(&self, failures: u32) -> Duration {
+        let doubled = 1u32
+            .checked_shl(failures.saturating_sub(1))
+            .unwrap_or(u32::MAX);
+        let longest = self.first_backoff.saturating_mul(doubled);
+        let longest = longest.min(self.longest_backoff);
+        longest - longest / self.backoff_part.max(1)
     }
 
     /// Whether this bug is planted. Always false in a product build, so that the branch disappears.
@@ -103,6 +121,8 @@ pub(crate) enum Planted {
     NotRaised,
     /// A create without an answer is repeated at a provider that knows no keys.
     DoubtRepeated,
+    /// The store is believed, whatever we wrote since, and where it says that an object is gone.
+    StaleStore,
     /// Losses are not counted before instances are made anew.
     LossesUncounted,
     /// The finalizer goes once a deletion was accepted, not once it is over.

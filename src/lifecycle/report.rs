@@ -2,6 +2,7 @@
 
 mod operation;
 mod picture;
+mod requeue;
 mod verdict;
 mod words;
 
@@ -11,11 +12,13 @@ use super::object::Object;
 use super::observed::Observed;
 use super::plan::{Action, Plan};
 use super::policy::{Planted, Policy};
+use crate::api::condition::ConditionType;
 use crate::api::virtual_machine::{Address, AddressType, InstanceStatus, VirtualMachineStatus};
 use crate::api::{Phase, condition};
-use crate::domain::{self, ErrorKind, Instance, Moment, Operation, ProviderError, Reason};
+use crate::domain::{self, Instance, ProviderError, Reason};
 use operation::operation;
 use picture::Picture;
+use requeue::requeue;
 
 /// What came of the effect.
 #[derive(Clone, Debug, PartialEq)]
@@ -110,11 +113,50 @@ pub fn report(
             | Outcome::Failed(_),
         ) => Some(status(policy, seen, old, plan, outcome)),
     };
+    let status = status.filter(|new| is_news(seen, old, new, (plan, outcome)));
     Report {
         status,
         requeue,
         reason: plan.reason,
     }
+}
+
+/// Whether a status is worth its write. What waits for a bound of our own has told so once: the wait may be long, it is
+/// tried again and again, and each try would say what it is kept from in other words.
+fn is_news(
+    seen: &Observed<'_>,
+    old: &VirtualMachineStatus,
+    new: &VirtualMachineStatus,
+    (plan, outcome): (&Plan, &Outcome),
+) -> bool {
+    if plan.action == Action::NoteAttempt {
+        return true;
+    }
+    let (error, told) = match outcome {
+        Outcome::Failed(error) => (Some(error), old.operation.is_some()),
+        Outcome::Nothing
+        | Outcome::Written
+        | Outcome::Outdated
+        | Outcome::Unwritten
+        | Outcome::Made(_)
+        | Outcome::DeleteAccepted => (verdict::failed_look(seen), true),
+    };
+    let waits = told && error.is_some_and(ProviderError::is_wait);
+    let same = old.observed_generation == Some(seen.object.generation)
+        && same_status(old, new, ConditionType::ProviderReady)
+        && same_status(old, new, ConditionType::Deleting);
+    !(waits && same || operation::differ_by_time_alone(old, new))
+}
+
+fn same_status(
+    old: &VirtualMachineStatus,
+    new: &VirtualMachineStatus,
+    kind: ConditionType,
+) -> bool {
+    let of = |status: &VirtualMachineStatus| {
+        condition::find(&status.conditions, kind).map(|one| one.status.clone())
+    };
+    of(old) == of(new)
 }
 
 fn awaits_config(seen: &Observed<'_>) -> bool {
@@ -146,8 +188,13 @@ fn status(
         | Outcome::DeleteAccepted
         | Outcome::Failed(_) => seen.sighting.present(),
     };
-    let picture = Picture::draw(policy, seen, old, plan, outcome, instance);
     let mut new = old.clone();
+    let done = (plan, outcome);
+    new.operation = operation(policy, seen, old.operation.as_ref(), done, instance);
+    if is_note_alone(seen, old, plan) {
+        return new;
+    }
+    let picture = Picture::draw(policy, seen, old, plan, outcome, instance);
     if let Some(instance) = instance.filter(|_| !seen.object.deleting) {
         show_instance(policy, &mut new, seen, instance);
     }
@@ -159,8 +206,16 @@ fn status(
         seen.wall,
     );
     new.observed_generation = Some(seen.object.generation);
-    new.operation = operation(seen, old.operation.as_ref(), plan, outcome, instance);
     new
+}
+
+/// A note of an attempt says nothing else where everything else was told: what comes of it is told in a moment.
+fn is_note_alone(seen: &Observed<'_>, old: &VirtualMachineStatus, plan: &Plan) -> bool {
+    let leaves = condition::find(&old.conditions, ConditionType::Deleting).is_some();
+    plan.action == Action::NoteAttempt
+        && old.observed_generation == Some(seen.object.generation)
+        && condition::find(&old.conditions, ConditionType::Ready).is_some()
+        && leaves == seen.object.deleting
 }
 
 /// The id and its incarnation go in together, as soon as known, and never of an older incarnation.
@@ -223,145 +278,6 @@ fn address(address: &domain::Address) -> Option<Address> {
         kind,
         address: address.address.clone(),
     })
-}
-
-/// When to look again.
-fn requeue(policy: &Policy, seen: &Observed<'_>, plan: &Plan, outcome: &Outcome) -> Requeue {
-    match outcome {
-        // Whatever settled the doubt, the looks can go on.
-        Outcome::Failed(_)
-            if plan.action == Action::Settle && !seen.memory.create_in_doubt(seen.now) =>
-        {
-            Requeue::Now
-        }
-        Outcome::Failed(error) => retry(policy, error),
-        Outcome::Unwritten => Requeue::Retry(None),
-        Outcome::Outdated => Requeue::Now,
-        Outcome::Made(instance) if !seen.object.deleting => {
-            watch_instance(policy, seen, Some(instance))
-        }
-        Outcome::DeleteAccepted if deleted_again(seen, plan) => {
-            let lag = seen.config.as_ref().map(|c| c.capabilities.list_lag);
-            Requeue::After(lag.unwrap_or_default().max(policy.transition_poll))
-        }
-        Outcome::Made(_) | Outcome::DeleteAccepted => Requeue::Now,
-        Outcome::Written | Outcome::Nothing => after_plan(policy, seen, plan),
-    }
-}
-
-/// A list that lags shows for a while what is gone: to delete that again and again helps nobody.
-fn deleted_again(seen: &Observed<'_>, plan: &Plan) -> bool {
-    matches!(&plan.action, Action::Delete(id) if seen.memory.has_deleted(id))
-}
-
-fn after_plan(policy: &Policy, seen: &Observed<'_>, plan: &Plan) -> Requeue {
-    match &plan.action {
-        Action::Intend { .. } | Action::NoteAttempt => Requeue::Now,
-        Action::RemoveFinalizer { .. } | Action::Forget => Requeue::OnChange,
-        Action::Create
-        | Action::Settle
-        | Action::Delete(_)
-        | Action::ApplyChild(_)
-        | Action::DeleteChild(..) => Requeue::Now,
-        Action::Hold(Some(at)) => Requeue::After(wait(seen.now, *at)),
-        Action::Hold(None) => holding(policy, seen, plan.reason),
-    }
-}
-
-fn wait(now: Moment, at: Moment) -> Duration {
-    at.since(now)
-}
-
-fn holding(policy: &Policy, seen: &Observed<'_>, reason: Reason) -> Requeue {
-    if let super::sighting::Current::Unknown(error) = &seen.sighting.current {
-        return retry(policy, error);
-    }
-    match seen.config {
-        // Wakes by watch when it appears; the slow round is for the watch that sleeps.
-        Err(_) => Requeue::Steady(policy.longest_backoff),
-        Ok(_) if seen.memory.refused() == Some(seen.object.generation) => {
-            Requeue::Steady(policy.longest_backoff)
-        }
-        Ok(config) if config.awaited => Requeue::After(policy.transition_poll),
-        Ok(config) => match reason {
-            Reason::Paused
-            | Reason::BlockedByPause
-            | Reason::ClusterIdChanged
-            | Reason::SpecUnreadable => Requeue::OnChange,
-            Reason::Created => watch_instance(policy, seen, seen.sighting.present()),
-            _ if leaving_untouched(seen) => Requeue::OnChange,
-            _ => Requeue::Steady(config.poll),
-        },
-    }
-}
-
-/// Quick while the instance is on its way, unless its inventory watches it; slow once it stands.
-fn watch_instance(policy: &Policy, seen: &Observed<'_>, instance: Option<&Instance>) -> Requeue {
-    let poll = seen
-        .config
-        .as_ref()
-        .map_or(policy.longest_backoff, |c| c.poll);
-    let watched = seen.config.as_ref().is_ok_and(|config| config.watched);
-    // What it owns is made once the id is recorded, and waits for no poll.
-    let goes_on = instance.is_some()
-        && seen.object.known().is_none()
-        && seen.object.owned.is_some()
-        && !seen.object.deleting;
-    let standing = if goes_on {
-        Requeue::Now
-    } else {
-        Requeue::Steady(poll)
-    };
-    match instance.map(|i| picture::phase_of(&i.phase)) {
-        Some(Phase::Provisioning | Phase::Starting | Phase::Stopping | Phase::Resizing)
-            if watched =>
-        {
-            Requeue::Steady(poll)
-        }
-        Some(Phase::Provisioning | Phase::Starting | Phase::Stopping | Phase::Resizing) => {
-            Requeue::After(policy.transition_poll)
-        }
-        Some(
-            Phase::Pending
-            | Phase::Running
-            | Phase::Stopped
-            | Phase::Deleting
-            | Phase::Failed
-            | Phase::Lost
-            | Phase::Unknown,
-        )
-        | None => standing,
-    }
-}
-
-/// The wait after a failed call: by back-off, with the floor that its kind asks for.
-fn retry(policy: &Policy, error: &ProviderError) -> Requeue {
-    const MINUTE: Duration = Duration::from_mins(1);
-    let create = error.operation == Operation::Create;
-    match error.kind {
-        // Only what a create asks for is the user's to correct. No further call is made; the slow round puts right
-        // what somebody does to the status.
-        ErrorKind::Invalid if create => Requeue::Steady(policy.longest_backoff),
-        ErrorKind::KeyReused | ErrorKind::KeyOfDeleted if create => Requeue::Now,
-        ErrorKind::Invalid => Requeue::Retry(Some(MINUTE)),
-        ErrorKind::QuotaExceeded | ErrorKind::Forbidden | ErrorKind::Unauthorized => {
-            Requeue::Retry(Some(error.retry_after.unwrap_or(MINUTE).max(MINUTE)))
-        }
-        ErrorKind::KeyReused
-        | ErrorKind::KeyOfDeleted
-        | ErrorKind::KeyInUse
-        | ErrorKind::RateLimited
-        | ErrorKind::Conflict
-        | ErrorKind::Expired
-        | ErrorKind::Unavailable
-        | ErrorKind::TimedOut
-        | ErrorKind::Malformed
-        | ErrorKind::NotFound
-        | ErrorKind::EndpointNotAllowed
-        | ErrorKind::NotLeading
-        | ErrorKind::HeldBack
-        | ErrorKind::TooLate => Requeue::Retry(error.retry_after),
-    }
 }
 
 #[cfg(test)]

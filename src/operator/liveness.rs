@@ -8,9 +8,9 @@ use super::election::Election;
 use crate::runtime::clock::Clock;
 use crate::telemetry::health::Checks;
 
-/// A watch tries something at least every two minutes, whatever the API server does: 55 s for a watch that says
-/// nothing, 30 s for the next try, 30 s of back-off, some grace.
-const WATCH_STUCK: Duration = Duration::from_mins(4);
+/// A watch tries something at least every two minutes, whatever the API server does: 30 s for its start, 60 s for a
+/// stream that says nothing, 30 s of back-off; the rest is grace.
+const WATCH_STUCK: Duration = Duration::from_mins(3);
 /// The election tries every 2 s, and one try ends within 10 s.
 const ELECTION_STUCK: Duration = Duration::from_secs(30);
 

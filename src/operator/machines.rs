@@ -29,10 +29,8 @@ use crate::telemetry::health::Checks;
 
 /// The loop's name in metrics.
 const NAME: &str = "virtualmachine";
-/// Longest pass (5 min): longer than the longest chain of calls in it, so that a slow answer is still seen.
-const PASS_LIMIT: Duration = Duration::from_mins(5);
-/// A canary that is under way for this long says that no worker turns: longer than a pass may take.
-const STUCK: Duration = Duration::from_mins(6);
+/// A canary that is under way for this much longer than a pass may take says that no worker turns (1 min).
+const STUCK_MARGIN: Duration = Duration::from_mins(1);
 
 type Loop = Reconciler<KubeCluster, Arc<ConfigBook<Cloud>>, Arc<dyn Clock>>;
 
@@ -149,7 +147,7 @@ impl Machines {
             self.queue.clone(),
             Options {
                 concurrency,
-                pass_limit: PASS_LIMIT,
+                pass_limit: parts.settings.pass_limit,
             },
             Arc::new(self.clone()),
             Arc::clone(&parts.clock),
@@ -165,11 +163,11 @@ impl Machines {
         }
     }
 
-    pub(super) fn liveness(&self, live: &Checks) {
-        let queue = self.queue.clone();
+    pub(super) fn liveness(&self, live: &Checks, pass_limit: Duration) {
+        let (queue, stuck) = (self.queue.clone(), pass_limit + STUCK_MARGIN);
         live.add("workers-turn", move || {
             let age = queue.canary_age();
-            if age > STUCK {
+            if age > stuck {
                 Err(format!("no worker has taken a key for {} s", age.as_secs()))
             } else {
                 Ok(())
@@ -219,7 +217,7 @@ impl Reconcile<Target> for Machines {
 
     async fn reconcile(&self, job: &Job<Target>) -> Pass {
         failpoint::reach("pass");
-        let pass = self.reconciler.turn(&job.key).await;
+        let pass = self.reconciler.turn(&job.key, job.failures).await;
         self.follow_up();
         // The watch may have told of the end before; a departed object ends without the watch.
         let departed = matches!(job.key, Target::Departed { .. });

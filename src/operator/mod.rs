@@ -14,6 +14,7 @@ mod ports;
 mod publish;
 mod scopes;
 mod secure;
+mod telling;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -39,8 +40,9 @@ use crate::telemetry::server::Pages;
 use crate::telemetry::{log, metrics};
 
 use election::Election;
-use ports::{Ports, Task};
+use ports::Ports;
 use secure::Secure;
+use telling::Telling;
 
 /// Why the operator ends with an error.
 #[derive(Debug, thiserror::Error)]
@@ -176,8 +178,8 @@ async fn run(settings: Settings, log: log::LogHandle) -> Result<(), Error> {
         clock,
         shutdown,
     };
-    let events: Task = Box::pin(writer.run());
-    work(parts, election, registry, (ports, secure), events).await
+    let told = Telling::start(writer);
+    work(parts, election, registry, (ports, secure), told).await
 }
 
 fn policy(settings: &Settings, cluster: ClusterId) -> Policy {
@@ -207,14 +209,13 @@ async fn work(
     mut election: Election,
     mut registry: Registry,
     (ports, secure): (Ports, Option<Secure>),
-    events: Task,
+    telling: Telling,
 ) -> Result<(), Error> {
     let machines = machines::Machines::new(&parts);
     let inventories = inventories::Inventories::new(&parts, &machines);
     let configs = configs::Configs::new(&parts, &machines, &inventories);
     gauges::register(&mut registry, &machines, &configs, &inventories);
     let mut tasks = tokio::task::JoinSet::new();
-    tasks.spawn(events);
     let ready = Checks::new();
     let live = Checks::new();
     let watches = machines.watches(&parts, &configs, &ready);
@@ -223,7 +224,7 @@ async fn work(
         tasks.spawn(watch);
     }
     ready_until_shutdown(&ready, &parts.shutdown);
-    machines.liveness(&live);
+    machines.liveness(&live, parts.settings.pass_limit);
     liveness::watches(&live, &parts);
     liveness::election(&live, &parts, &election);
     let debug = debug::Debug::new(&parts, &machines, &configs, &inventories, &election);
@@ -253,6 +254,7 @@ async fn work(
         // Exit at once: another process may lead in a moment, and dropping the tasks cuts every pass.
         return Err(Error::Lost(lost.into()));
     }
+    let began = parts.clock.now();
     let grace = parts.settings.shutdown_grace;
     let drain = async {
         // The lease is kept while passes finish: nobody else may start before they have.
@@ -263,7 +265,8 @@ async fn work(
         lost = election.hold() => return Err(Error::Lost(lost.into())),
         () = parts.shutdown.immediate() => return Ok(()),
     }
-    election.release().await;
+    // Who leads next need not wait for what is only told.
+    tokio::join!(election.release(), telling.end(&parts, began + grace));
     tasks.shutdown().await;
     Ok(())
 }

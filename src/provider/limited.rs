@@ -79,6 +79,13 @@ struct State {
 
 struct GovernorClock(Arc<dyn Time>);
 
+/// Whether a call has its place in the rate already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rate {
+    ToTake,
+    Taken,
+}
+
 /// The right to make one call, or one probe. A probe that is dropped unreported is given up.
 struct Ticket<'a> {
     limits: &'a Limits,
@@ -155,17 +162,20 @@ impl Limits {
 
     /// A place among the calls in flight, when rate and pause allow; `Err` with the time to wait where that
     /// is not soon.
-    async fn pace(&self) -> Result<OwnedSemaphorePermit, Duration> {
+    async fn pace(&self, rate: Rate) -> Result<OwnedSemaphorePermit, Duration> {
         let _counted = Waiting {
             limits: self,
             since: self.time.now(),
         };
         let in_turn = async {
-            let _turn = self.turn.lock().await;
+            let _turn = match rate {
+                Rate::ToTake => Some(self.turn.lock().await),
+                Rate::Taken => None,
+            };
             let place = Arc::clone(&self.in_flight).acquire_owned().await;
             let place = place.map_err(|_| SHORTEST_RETRY)?;
             loop {
-                let wait = self.wait();
+                let wait = self.wait(rate);
                 if wait.is_zero() {
                     return Ok(place);
                 }
@@ -183,10 +193,10 @@ impl Limits {
     }
 
     /// How long the next call has to wait now; zero takes its place in the rate.
-    fn wait(&self) -> Duration {
+    fn wait(&self, rate: Rate) -> Duration {
         let now = self.time.now();
         let paused = self.state().pause.left(now);
-        if !paused.is_zero() {
+        if !paused.is_zero() || rate == Rate::Taken {
             return paused;
         }
         match self.rate.check() {
@@ -284,11 +294,25 @@ impl<P: Provider> Limited<P> {
     async fn call<T, F>(
         &self,
         operation: Operation,
+        rate: Rate,
         run: impl FnOnce() -> F,
     ) -> Result<T, ProviderError>
     where
         F: Future<Output = Result<T, ProviderError>>,
     {
+        let (_place, ticket) = self.admit(operation, rate).await?;
+        let result = run().await;
+        self.judge(operation, &result);
+        ticket.report(&result);
+        result
+    }
+
+    /// Everything that may hold a call back, or make it wait, before it is sent.
+    async fn admit(
+        &self,
+        operation: Operation,
+        rate: Rate,
+    ) -> Result<(OwnedSemaphorePermit, Ticket<'_>), ProviderError> {
         let limits = &*self.limits;
         let held_back = |wait| limits.refuse(ErrorKind::HeldBack, operation, Some(wait));
         if let Some(error) = self.refused(operation) {
@@ -298,8 +322,8 @@ impl<P: Provider> Limited<P> {
         if let Some(wait) = refused {
             return Err(held_back(wait));
         }
-        let place = limits.pace().await;
-        let _place =
+        let place = limits.pace(rate).await;
+        let place =
             place.map_err(|wait| limits.refuse(ErrorKind::RateLimited, operation, Some(wait)))?;
         let mut ticket = limits.ticket().map_err(held_back)?;
         if ticket.probe && operation != Operation::Capabilities {
@@ -313,13 +337,10 @@ impl<P: Provider> Limited<P> {
             return Err(limits.refuse(ErrorKind::NotLeading, operation, None));
         }
         // While this one waited for its turn, another may have been refused.
-        if let Some(error) = self.refused(operation) {
-            return Err(error);
+        match self.refused(operation) {
+            Some(error) => Err(error),
+            None => Ok((place, ticket)),
         }
-        let result = run().await;
-        self.judge(operation, &result);
-        ticket.report(&result);
-        result
     }
 }
 

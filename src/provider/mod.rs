@@ -45,6 +45,11 @@ pub struct Page {
     pub revision: Option<u64>,
 }
 
+/// A create's turn within the limits of its provider: what [`Provider::line_up`] waited for, used up by one create.
+#[derive(Debug, Default)]
+#[must_use = "a turn that nobody uses is a call less for everybody"]
+pub struct Turn(());
+
 /// What changed in an account after a revision, of each instance the latest state alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Changes {
@@ -82,6 +87,29 @@ pub trait Provider: Send + Sync + 'static {
         body: &CreateBody,
         start_before: Moment,
     ) -> impl Future<Output = Result<Instance, ProviderError>> + Send;
+
+    /// Waits, for a short while, until a create may be sent, and takes its turn. To be asked before it is written down
+    /// that a create is about to be sent: a wait must not cost a write. Unless it is overridden, it may be sent now.
+    ///
+    /// # Errors
+    /// The kinds of a call that is not sent, with the time to wait: nothing can have happened.
+    fn line_up(&self) -> impl Future<Output = Result<Turn, ProviderError>> + Send {
+        async { Ok(Turn::default()) }
+    }
+
+    /// [`Provider::create`] in a turn that was waited for already.
+    ///
+    /// # Errors
+    /// As [`Provider::create`].
+    fn create_in(
+        &self,
+        _: Turn,
+        key: &IdempotencyKey,
+        body: &CreateBody,
+        start_before: Moment,
+    ) -> impl Future<Output = Result<Instance, ProviderError>> + Send {
+        self.create(key, body, start_before)
+    }
 
     /// One instance by id.
     ///

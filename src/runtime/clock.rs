@@ -1,5 +1,6 @@
 //! The one place that reads time.
 
+use super::failpoint;
 use crate::domain::time::Moment;
 use jiff::Timestamp;
 use std::sync::{Mutex, PoisonError};
@@ -63,7 +64,7 @@ impl Clock for SystemClock {
         reason = "this is the one place that reads the wall clock"
     )]
     fn wall(&self) -> Timestamp {
-        Timestamp::now()
+        failpoint::wall_clock(Timestamp::now())
     }
 }
 

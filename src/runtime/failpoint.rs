@@ -3,26 +3,34 @@
 //!
 //! Without the feature `failpoints` a point compiles to nothing. With it, `VMOPERATOR_FAILPOINT=name` ends the
 //! process by SIGKILL, as the kernel would, the first time the point is reached; `name:N` the N-th time. `panic!name`
-//! panics there, `hang!name` blocks its thread for ever.
+//! panics there, `hang!name` blocks its thread for ever. `VMOPERATOR_WALL_CLOCK=SECONDS` moves this process's wall clock
+//! ahead, or back where it is negative, as no test may do with the machine's.
 
+use jiff::Timestamp;
 use thiserror::Error;
 
 /// The environment variable that names the point.
 pub const VARIABLE: &str = "VMOPERATOR_FAILPOINT";
+
+/// The environment variable that moves the wall clock.
+pub const WALL_CLOCK: &str = "VMOPERATOR_WALL_CLOCK";
 
 /// Why a fail point cannot be set.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum Error {
     /// The variable is set, but points are compiled to nothing.
     #[error(
-        "{VARIABLE} is set, but this build has no fail points: unset it, or build with --features failpoints"
+        "{0} is set, but this build has no fail points: unset it, or build with --features failpoints"
     )]
-    NotCompiledIn,
+    NotCompiledIn(&'static str),
     /// The variable cannot be read.
     #[error(
         "{VARIABLE}={0:?} is no fail point: write a name, or name:N with N from 1, with panic! or hang! in front or neither"
     )]
     Malformed(String),
+    /// The other variable cannot be read.
+    #[error("{WALL_CLOCK}={0:?} is no number of seconds")]
+    NoSeconds(String),
 }
 
 /// What happens at a point.
@@ -70,11 +78,40 @@ impl Spec {
 /// # Errors
 /// When the variable is malformed, or set in a build without fail points.
 pub fn check_environment() -> Result<(), Error> {
-    match std::env::var(VARIABLE) {
-        Err(_) => Ok(()),
-        Ok(_) if !cfg!(feature = "failpoints") => Err(Error::NotCompiledIn),
-        Ok(text) => Spec::parse(&text).map(|_| ()),
+    for name in [VARIABLE, WALL_CLOCK] {
+        if std::env::var_os(name).is_some() && !cfg!(feature = "failpoints") {
+            return Err(Error::NotCompiledIn(name));
+        }
     }
+    if let Ok(text) = std::env::var(VARIABLE) {
+        Spec::parse(&text)?;
+    }
+    match std::env::var(WALL_CLOCK) {
+        Ok(text) => text
+            .parse::<i64>()
+            .map(drop)
+            .map_err(|_| Error::NoSeconds(text)),
+        Err(_) => Ok(()),
+    }
+}
+
+/// The wall clock's time as this process is to see it: as it is.
+#[cfg(not(feature = "failpoints"))]
+#[inline(always)]
+pub fn wall_clock(now: Timestamp) -> Timestamp {
+    now
+}
+
+/// The wall clock's time as this process is to see it.
+#[cfg(feature = "failpoints")]
+pub fn wall_clock(now: Timestamp) -> Timestamp {
+    static AHEAD: std::sync::OnceLock<i64> = std::sync::OnceLock::new();
+    let ahead = AHEAD.get_or_init(|| {
+        let text = std::env::var(WALL_CLOCK).ok();
+        text.and_then(|text| text.parse().ok()).unwrap_or_default()
+    });
+    now.checked_add(jiff::SignedDuration::from_secs(*ahead))
+        .unwrap_or(now)
 }
 
 /// Marks a point. Does nothing unless the feature `failpoints` is on and the environment names this point.

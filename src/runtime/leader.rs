@@ -310,4 +310,4 @@ impl Leader {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -228,13 +228,14 @@ impl<K: Clone + Eq + Hash + Tenant> Schedule<K> {
         } else {
             outcome
         };
+        // An event may bring the next try before the back-off is over: a retry it is all the same.
+        self.counts.retries += u64::from(matches!(outcome, Outcome::Failed { .. }));
         let next = self.next_place(&mut entry, outcome, wishes, now);
         match next {
             Next::Nowhere => drop(self.entries.remove(&key)),
             Next::Ready(lane) => self.make_ready(key, entry, lane, now),
             Next::At { due, lane, backoff } => {
                 entry.lane = lane;
-                self.counts.retries += u64::from(backoff);
                 self.delay(key, entry, due, backoff);
             }
         }

@@ -36,6 +36,7 @@ impl World {
                 }
                 Answer::Instance(result)
             }
+            Request::Capabilities => Answer::Capable(Ok(self.the_config.capabilities.clone())),
             Request::Delete(id) => {
                 let gone = self.cloud.delete(id, now);
                 if let Some(machine) = gone {

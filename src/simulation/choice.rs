@@ -93,9 +93,7 @@ impl World {
             let awake = process.is_some_and(|p| p.life == flight.life && !p.paused);
             let go = |fate| Event::Network(at, fate);
             let fault = fault && flight.is_aimed_at(self.swarm.aim);
-            if flight.is_queued() && awake {
-                list.free(20, go(Fate::Send));
-            } else if flight.is_answered() && awake {
+            if flight.is_answered() && awake {
                 list.free(40, go(Fate::Deliver));
                 if fault && words.lost {
                     list.fault(malice, go(Fate::GiveUp));
@@ -194,7 +192,7 @@ impl World {
                 malice / 2 + 1,
                 Event::Pause(slot),
             );
-            let behind = process.cursor < self.api.log.len();
+            let behind = process.cursor < self.api.log.len() || self.swarm.back_in_time;
             fault(
                 words.relist && behind && !process.paused,
                 malice / 2 + 1,

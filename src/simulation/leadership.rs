@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::network::Fate;
 use super::oracle::Broken;
 use super::process::{Polled, Process};
+use super::wire::Request;
 use super::world::{Doctored, Lease, World};
 use crate::domain::{Moment, TermHolder, Uid};
 
@@ -43,7 +44,13 @@ impl World {
             .map(|e| e.view.object.uid.clone())
             .filter(|uid| !process.store.values().any(|v| v.object.uid == *uid))
             .collect();
-        process.list(&self.api, self.api.log.len());
+        let len = self.api.log.len();
+        let back = if self.storm && self.swarm.back_in_time {
+            self.random.usize(..=4)
+        } else {
+            0
+        };
+        process.list(&self.api, len - back.min(len));
         self.note_jump(&skipped);
     }
 
@@ -64,6 +71,7 @@ impl World {
             &self.policy,
             &self.clock,
             &self.config,
+            self.access,
             &self.api,
             position,
         );
@@ -83,14 +91,33 @@ impl World {
         self.polled(slot, polled)
     }
 
+    /// Who waits for the limiter goes on as soon as it may.
+    pub(super) fn nudge(&mut self) -> Result<(), Broken> {
+        for slot in 0..2 {
+            loop {
+                let process = self.processes[slot].as_mut().filter(|p| !p.paused);
+                let Some(polled) = process.and_then(Process::nudge) else {
+                    break;
+                };
+                self.polled(slot, polled)?;
+            }
+        }
+        Ok(())
+    }
+
     pub(super) fn polled(&mut self, slot: usize, polled: Polled) -> Result<(), Broken> {
         match polled {
             Polled::Asks(call, request) => {
                 self.at_this_moment += 1;
+                self.held.1 += u32::from(matches!(request, Request::Capabilities));
                 if self.at_this_moment > MOST_AT_ONCE {
                     return Err(format!("I9: a loop of calls: {}", request.word()));
                 }
                 self.park(slot, call, request)
+            }
+            Polled::Waits => {
+                self.held.0 += 1;
+                Ok(())
             }
             Polled::Ended(target, pass) => {
                 let life = self.processes[slot].as_ref().map_or(0, |p| p.life);
@@ -199,7 +226,8 @@ impl World {
             .iter()
             .flatten()
             .filter(|p| p.leading() && !p.paused)
-            .filter_map(|p| p.schedule.next_due());
+            .flat_map(|p| [p.schedule.next_due(), p.timers.next()])
+            .flatten();
         let lease = self.lease.map(|l| l.renewed + LEASE);
         let lease = lease.filter(|_| self.leaders().next().is_none());
         schedules

@@ -5,14 +5,16 @@
 //! cargo test --lib simulation                                  a default number of seeds, the corpus, planted bugs
 //! SIM_SEEDS=100000 cargo test --lib simulation::seeds          more of them
 //! SIM_SEED=123 cargo test --lib simulation::replay -- --nocapture    one of them, with its trace
-//! SIM_STEER=basic SIM_WORDS=crash,lost SIM_SEED=7 cargo test …    … of a world that is never drawn (or mass_loss)
+//! SIM_STEER=basic SIM_WORDS=crash,lost SIM_SEED=7 cargo test …    … of a world that is never drawn (or mass_loss, back_in_time)
 //! ```
 
 mod api_server;
 mod arrival;
 mod choice;
+mod client;
 mod cloud;
 mod fingerprint;
+mod leaders;
 mod leadership;
 mod losses;
 mod network;

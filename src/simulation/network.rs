@@ -36,8 +36,6 @@ pub(super) struct Flight {
 
 #[derive(Debug)]
 enum State {
-    /// Held back by the limiter.
-    Queued,
     Sent,
     Answered(Box<Answer>),
     /// Lost; the client waits.
@@ -47,8 +45,6 @@ enum State {
 /// What can become of a flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// Leaves the limiter.
-    Send,
     /// Arrives and takes effect.
     Arrive,
     /// Its answer arrives.
@@ -68,7 +64,7 @@ pub(super) enum Fate {
 impl Flight {
     /// Whether it can still change instances of this uid.
     pub(super) fn may_still_write(&self, uid: &Uid) -> bool {
-        let under_way = matches!(self.state, State::Queued | State::Sent);
+        let under_way = matches!(self.state, State::Sent);
         let writes = matches!(self.request, Request::Create { .. } | Request::Delete(_));
         under_way && writes && self.uid.as_ref().is_none_or(|own| own == uid)
     }
@@ -79,10 +75,6 @@ impl Flight {
         let whose = (self.slot, self.client, &self.target, self.deadline);
         let what = (&self.uid, self.incarnation, self.low, self.lazy);
         format!("{whose:?} {what:?} {request:?} {state:?}")
-    }
-
-    pub(super) fn is_queued(&self) -> bool {
-        matches!(self.state, State::Queued)
     }
 
     pub(super) fn is_sent(&self) -> bool {
@@ -132,10 +124,8 @@ impl World {
         let Some(process) = &self.processes[slot] else {
             return Ok(());
         };
-        let running = process.passes.iter().find(|r| r.call == call);
+        let running = process.passes.iter().find(|r| r.call == Some(call));
         let target = running.expect("a call belongs to a pass").target.clone();
-        let held = !request.to_cluster() && request.is_write() && self.swarm.words.limiter;
-        let queued = held && self.random.u8(..3) == 0;
         self.flights_made += 1;
         self.flights.push(Flight {
             id: self.flights_made,
@@ -143,7 +133,7 @@ impl World {
             life: process.life,
             call,
             request,
-            state: State::Queued,
+            state: State::Sent,
             client: true,
             deadline: None,
             uid: None,
@@ -152,67 +142,66 @@ impl World {
             low: false,
             lazy: false,
         });
-        if queued {
-            Ok(())
-        } else {
-            self.send(self.flights.len() - 1)
-        }
+        self.send(self.flights.len() - 1)
     }
 
-    /// A request leaves its process: the fence of the term and the right to start are checked here.
+    /// A request leaves its process. That it may is for the client to see to; here is only looked whether it did.
     fn send(&mut self, at: usize) -> Result<(), Broken> {
-        let now = self.now;
-        let flight = &self.flights[at];
-        let to_cluster = flight.request.to_cluster();
-        let fenced = !to_cluster && flight.request.is_write();
-        let term = self.processes[flight.slot].as_ref().map(|p| p.term.term());
-        let refusal = match &flight.request {
-            _ if fenced && !term.is_some_and(|t| t.allows(now)) => Some(ErrorKind::NotLeading),
-            Request::Create { start_before, .. } if now >= *start_before => {
-                Some(ErrorKind::TooLate)
-            }
-            _ => None,
-        };
+        self.check_start(at)?;
         let (mut uid, mut low, mut number) = (None, false, None);
-        if let (None, Request::Create { body, .. }) = (refusal, &flight.request) {
+        if let Request::Create { body, .. } = &self.flights[at].request {
             let (owner, incarnation) = owner_of(body.as_str());
             low = self.check_create(&owner, incarnation)?;
             uid = Some(owner);
             number = Some(incarnation);
         }
-        let timeout = if to_cluster {
+        let timeout = if self.flights[at].request.to_cluster() {
             CLUSTER_TIMEOUT
         } else {
             self.swarm.timeout
         };
+        let deadline = self.now + timeout;
         let flight = &mut self.flights[at];
         let (life, id) = (flight.life, flight.id);
-        let (word, kind) = (flight.request.word(), refusal);
+        let word = flight.request.word();
         self.trace.mix(id);
-        self.trace.line(20, || match kind {
-            Some(kind) => format!("p{life} #{id} {word}: not sent, {}", kind.label()),
-            None => format!("p{life} #{id} {word}"),
-        });
+        self.trace.line(20, || format!("p{life} #{id} {word}"));
         (flight.uid, flight.low, flight.incarnation) = (uid, low, number);
-        match refusal {
-            Some(kind) => flight.state = State::Answered(Box::new(flight.request.failure(kind))),
-            None => {
-                flight.state = State::Sent;
-                flight.deadline = Some(now + timeout);
-            }
-        }
+        flight.deadline = Some(deadline);
         Ok(())
+    }
+
+    /// I7: no provider write starts outside the term. I7b: no create starts later than our own write before it allows.
+    fn check_start(&self, at: usize) -> Result<(), Broken> {
+        let flight = &self.flights[at];
+        let (request, now) = (&flight.request, self.now);
+        let term = self.processes[flight.slot].as_ref().map(|p| p.term.term());
+        let fenced = !request.to_cluster() && request.is_write();
+        if fenced && !term.is_some_and(|term| term.allows(now)) {
+            return Err(format!(
+                "I7: p{} sends {} outside its term",
+                flight.life,
+                request.word()
+            ));
+        }
+        match request {
+            Request::Create { start_before, .. } if now >= *start_before => Err(format!(
+                "I7b: p{} sends {} too late after its own write",
+                flight.life,
+                request.word()
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// Something becomes of a flight.
     pub(super) fn network(&mut self, at: usize, fate: Fate) -> Result<(), Broken> {
         let id = self.flights[at].id;
-        if fate != Fate::Send && fate != Fate::Deliver {
+        if fate != Fate::Deliver {
             self.trace.mix(id);
             self.trace.line(21, || format!("#{id} {fate:?}"));
         }
         match fate {
-            Fate::Send => return self.send(at),
             Fate::Deliver => return self.deliver(at),
             Fate::Die => {
                 self.note_lost(at);
@@ -318,7 +307,10 @@ impl World {
         let Some(process) = &mut self.processes[slot] else {
             return Ok(());
         };
-        let pass = process.passes.iter().position(|r| r.call == flight.call);
+        let pass = process
+            .passes
+            .iter()
+            .position(|r| r.call == Some(flight.call));
         let pass = pass.expect("an answer belongs to a pass");
         if process.trails {
             process.note(pass, &format!("{answer:?}"));
@@ -360,7 +352,7 @@ impl World {
     pub(super) fn time_out(&mut self) {
         for at in (0..self.flights.len()).rev() {
             let flight = &self.flights[at];
-            if flight.is_queued() || flight.deadline.is_none_or(|deadline| deadline > self.now) {
+            if flight.deadline.is_none_or(|deadline| deadline > self.now) {
                 continue;
             }
             let may_still_come = flight.is_sent() && flight.request.is_write();

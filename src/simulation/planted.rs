@@ -192,6 +192,11 @@ pub(super) fn mass_loss(swarm: &mut Swarm) {
     swarm.mass_loss = true;
 }
 
+/// Lists that show an older state than was seen before, as after a restore of the API server's data.
+pub(super) fn back_in_time(swarm: &mut Swarm) {
+    swarm.back_in_time = true;
+}
+
 fn any(_: &mut Swarm) {}
 
 /// Every planted bug.
@@ -219,6 +224,18 @@ pub(super) const ROWS: &[Row] = &[
         Bug::Around(Doctored::NewKey),
         "delete,lag,lost",
         any,
+    ),
+    row(
+        "retry below the fence",
+        Bug::Around(Doctored::RetryBelowFence),
+        "delete,pause,errors",
+        any,
+    ),
+    row(
+        "acting on a stale store",
+        Bug::Inside(Planted::StaleStore),
+        "relist",
+        back_in_time,
     ),
     row(
         "done after one look",

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
 use super::api_server::{ApiServer, Kind};
+use super::client::{Access, Timers};
 use super::fingerprint::Reading;
 use super::wire::{Request, SimClock, SimClouds, Wire};
 use crate::controller::{Pass, Reconciler, Target, View};
@@ -34,8 +35,8 @@ impl Tenant for Key {
 /// A pass under way.
 pub(super) struct Running {
     pub(super) target: Target,
-    /// The call that it waits for.
-    pub(super) call: u64,
+    /// The call that it waits for; `None` while it waits for the limiter.
+    pub(super) call: Option<u64>,
     future: Pin<Box<dyn Future<Output = Pass> + Send>>,
     /// Where its past matters: what it read and was answered, and when.
     pub(super) trail: Vec<(Moment, u64)>,
@@ -44,6 +45,8 @@ pub(super) struct Running {
 /// What came of a poll.
 pub(super) enum Polled {
     Asks(u64, Request),
+    /// It waits for the limiter.
+    Waits,
     Ended(Target, Pass),
 }
 
@@ -66,6 +69,7 @@ pub(super) struct Process {
     pub(super) status_wakes: bool,
     /// Whether passes keep a trail.
     pub(super) trails: bool,
+    pub(super) timers: Timers,
     clock: SimClock,
 }
 
@@ -76,12 +80,15 @@ impl Process {
         policy: &Policy,
         clock: &SimClock,
         config: &Arc<Mutex<Option<Config>>>,
+        access: Access,
         api: &ApiServer,
         position: usize,
     ) -> Self {
         let wire = Wire::default();
+        let (term, timers) = (TermHolder::new(), Timers::new(clock.clone()));
+        let client = access.client(wire.clone(), term.term(), &timers);
         let clouds = SimClouds {
-            wire: Arc::new(wire.clone()),
+            client: Arc::new(client),
             config: Arc::clone(config),
         };
         let reconciler = Reconciler::new(
@@ -104,7 +111,8 @@ impl Process {
             store: BTreeMap::new(),
             paused: false,
             expired: false,
-            term: TermHolder::new(),
+            term,
+            timers,
             status_wakes: false,
             trails: false,
             clock: clock.clone(),
@@ -234,11 +242,20 @@ impl Process {
         let future = Box::pin(async move { reconciler.reconcile(&own).await });
         self.passes.push(Running {
             target,
-            call: 0,
+            call: None,
             future,
             trail: Vec::new(),
         });
         Some(self.poll(self.passes.len() - 1))
+    }
+
+    /// Polls those passes that wait for the limiter, until one goes on.
+    pub(super) fn nudge(&mut self) -> Option<Polled> {
+        (0..self.passes.len()).find_map(|at| {
+            let waits = self.passes.get(at)?.call.is_none();
+            let polled = waits.then(|| self.poll(at))?;
+            (!matches!(polled, Polled::Waits)).then_some(polled)
+        })
     }
 
     /// Polls a pass: it parks its next call or ends.
@@ -250,9 +267,9 @@ impl Process {
         let mut context = Context::from_waker(Waker::noop());
         match self.passes[at].future.as_mut().poll(&mut context) {
             Poll::Pending => {
-                let (call, request) = self.wire.parked().expect("a pending pass has a call");
-                self.passes[at].call = call;
-                Polled::Asks(call, request)
+                let parked = self.wire.parked();
+                self.passes[at].call = parked.as_ref().map(|(call, _)| *call);
+                parked.map_or(Polled::Waits, |(call, request)| Polled::Asks(call, request))
             }
             Poll::Ready(pass) => {
                 let running = self.passes.remove(at);

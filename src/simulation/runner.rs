@@ -67,6 +67,7 @@ impl Setting {
         match std::env::var("SIM_STEER").as_deref() {
             Ok("basic") => setting.steer = super::planted::basic,
             Ok("mass_loss") => setting.steer = super::planted::mass_loss,
+            Ok("back_in_time") => setting.steer = super::planted::back_in_time,
             Ok(other) => panic!("SIM_STEER names no world: {other}"),
             Err(_) => {}
         }
@@ -75,6 +76,8 @@ impl Setting {
 }
 
 pub(super) fn world(seed: u64, setting: Setting, keep: bool) -> World {
+    // The production breaker draws its jitter from the thread's generator.
+    fastrand::seed(seed);
     let mut random = fastrand::Rng::with_seed(seed ^ 0x5eed_0000_0000_0000);
     let mut swarm = Swarm::draw(&mut random, setting.words);
     (setting.steer)(&mut swarm);
@@ -129,6 +132,8 @@ pub(super) struct Sum {
     pub(super) counts: Counts,
     pub(super) steps: u64,
     pub(super) faults: u64,
+    /// Times that a call had to wait for the limiter, and probes of breakers.
+    pub(super) held: (u64, u64),
     pub(super) failures: Vec<(u64, Broken)>,
 }
 
@@ -179,12 +184,16 @@ impl Sum {
         self.counts.add(&verdict.counts);
         self.steps += u64::from(verdict.steps);
         self.faults += u64::from(verdict.faults);
+        self.held.0 += u64::from(verdict.held.0);
+        self.held.1 += u64::from(verdict.held.1);
     }
 
     fn join(&mut self, other: &Self) {
         self.counts.add(&other.counts);
         self.steps += other.steps;
         self.faults += other.faults;
+        self.held.0 += other.held.0;
+        self.held.1 += other.held.1;
     }
 }
 

@@ -108,8 +108,10 @@ impl Scope {
             watch: 10,
             basic: false,
             mass_loss: false,
+            back_in_time: false,
             words,
         };
+        fastrand::seed(0);
         let policy = Policy::new(ClusterId::new("c"));
         let mut world = World::new(0, swarm, policy, self.bug, Trace::new(keep));
         world.exhaustive = true;

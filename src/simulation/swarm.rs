@@ -148,6 +148,8 @@ pub(super) struct Swarm {
     pub(super) basic: bool,
     /// All instances vanish at one moment. Steered, never drawn.
     pub(super) mass_loss: bool,
+    /// A list in place of a watch may show an older state than the watch did. Steered, never drawn.
+    pub(super) back_in_time: bool,
 }
 
 impl Swarm {
@@ -186,6 +188,7 @@ impl Swarm {
             watch: random.u32(1..=20),
             basic: false,
             mass_loss: false,
+            back_in_time: false,
             words,
         }
     }

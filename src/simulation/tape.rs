@@ -48,7 +48,7 @@ impl Step {
     /// Whether it is a fault or a user's act, rather than the world going on.
     pub(super) fn is_adverse(&self) -> bool {
         match self.what {
-            What::Network(_, fate) => !matches!(fate, Fate::Send | Fate::Arrive | Fate::Deliver),
+            What::Network(_, fate) => !matches!(fate, Fate::Arrive | Fate::Deliver),
             What::Time(_) => false,
             What::Other(event) => !matches!(
                 event,

@@ -55,8 +55,18 @@ fn seeds() {
         "at the end: {:?} (leaked: instances left to the orphan sweep, as the protocol excuses)",
         sum.counts
     );
+    println!(
+        "calls waited for the limiter {} times, and breakers probed the cloud {} times",
+        sum.held.0, sum.held.1
+    );
     if let Some((seed, broken)) = sum.failures.first() {
         panic!("seed {seed}: {broken}\nreplay: {}", replay_with(*seed));
+    }
+    if seeds >= DEFAULT_SEEDS && Setting::asked().words.is_none() {
+        assert!(
+            sum.held.0 > 0 && sum.held.1 > 0,
+            "limiter or breaker never did anything"
+        );
     }
 }
 
@@ -137,4 +147,19 @@ fn what_vanished_all_at_once_is_not_made_anew_before_somebody_confirms_it() {
         &["", "crash,relabel,lag", "crash,lost,errors,relist,pause"],
     );
     assert!(sum.running > 0);
+}
+
+/// B9: the API server's data went back in time, or another of its caches is behind.
+#[test]
+fn lists_that_show_an_older_state_than_before_make_and_delete_nothing_wrong() {
+    let sum = steered(
+        super::planted::back_in_time,
+        &[
+            "relist",
+            "relist,delete",
+            "relist,crash,vanish",
+            "relist,lost,edit,delete",
+        ],
+    );
+    assert!(sum.running > 0 && sum.gone > 0);
 }

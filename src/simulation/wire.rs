@@ -9,6 +9,7 @@ use std::task::{Context, Poll};
 use jiff::Timestamp;
 use serde_json::Value;
 
+use super::client::Client;
 use crate::controller::{Clouds, Cluster, ClusterError, Guard, View};
 use crate::domain::{
     Capabilities, CreateBody, ErrorKind, IdempotencyKey, Instance, InstanceId, Moment, ObjectKey,
@@ -32,6 +33,8 @@ pub(super) enum Request {
         start_before: Moment,
     },
     Delete(InstanceId),
+    /// The breaker's neutral read.
+    Capabilities,
 }
 
 /// What it can hear.
@@ -42,6 +45,7 @@ pub(super) enum Answer {
     Instance(Result<Instance, ProviderError>),
     Found(Result<Vec<Instance>, ProviderError>),
     Deleted(Result<(), ProviderError>),
+    Capable(Result<Capabilities, ProviderError>),
 }
 
 impl Request {
@@ -52,7 +56,10 @@ impl Request {
 
     /// Whether it changes something where it arrives.
     pub(super) fn is_write(&self) -> bool {
-        !matches!(self, Self::Live(_) | Self::Get(_) | Self::Find(_))
+        !matches!(
+            self,
+            Self::Live(_) | Self::Get(_) | Self::Find(_) | Self::Capabilities
+        )
     }
 
     /// The failure of a call that has no proper answer.
@@ -66,6 +73,7 @@ impl Request {
             Self::Find(_) => Answer::Found(Err(error(Operation::List))),
             Self::Create { .. } => Answer::Instance(Err(error(Operation::Create))),
             Self::Delete(_) => Answer::Deleted(Err(error(Operation::Delete))),
+            Self::Capabilities => Answer::Capable(Err(error(Operation::Capabilities))),
         }
     }
 
@@ -79,6 +87,7 @@ impl Request {
             Self::Find(_) => "find",
             Self::Create { .. } => "create",
             Self::Delete(_) => "delete",
+            Self::Capabilities => "capabilities",
         }
     }
 
@@ -108,6 +117,7 @@ impl Request {
             Self::Find(owner) => format!("FIND {}", owner.uid),
             Self::Create { key, .. } => format!("POST {}", &key.as_str()[..6]),
             Self::Delete(id) => format!("DELETE {id}"),
+            Self::Capabilities => "GET capabilities".to_owned(),
         }
     }
 }
@@ -135,6 +145,8 @@ impl Answer {
                 format!("found {list:?}")
             }
             Self::Deleted(Ok(())) => "deleted".to_owned(),
+            Self::Capable(Ok(_)) => "capabilities".to_owned(),
+            Self::Capable(Err(error)) => error.to_string(),
             Self::Instance(Err(error)) | Self::Found(Err(error)) | Self::Deleted(Err(error)) => {
                 error.to_string()
             }
@@ -223,7 +235,10 @@ impl Cluster for Wire {
 
 impl Provider for Wire {
     async fn capabilities(&self) -> Result<Capabilities, ProviderError> {
-        Ok(Capabilities::default())
+        match self.call(Request::Capabilities).await {
+            Answer::Capable(result) => result,
+            other => panic!("wrong answer {other:?}"),
+        }
     }
 
     async fn create(
@@ -266,18 +281,18 @@ impl Provider for Wire {
 }
 
 /// The one ProviderConfig, which can be gone for a while.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) struct SimClouds {
-    pub(super) wire: Arc<Wire>,
+    pub(super) client: Arc<Client>,
     pub(super) config: Arc<Mutex<Option<Config>>>,
 }
 
 impl Clouds for SimClouds {
-    type Cloud = Wire;
+    type Cloud = Client;
 
-    fn resolve(&self, _: &str, name: &str) -> Result<(Config, Arc<Wire>), ConfigProblem> {
+    fn resolve(&self, _: &str, name: &str) -> Result<(Config, Arc<Client>), ConfigProblem> {
         match &*self.config.lock().unwrap() {
-            Some(config) => Ok((config.clone(), Arc::clone(&self.wire))),
+            Some(config) => Ok((config.clone(), Arc::clone(&self.client))),
             None => Err(ConfigProblem {
                 reason: Reason::ProviderConfigNotFound,
                 message: format!("ProviderConfig {name} does not exist"),

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::api_server::ApiServer;
 use super::choice::Cost;
+use super::client::Access;
 use super::cloud::Cloud;
 use super::network::Flight;
 use super::oracle::{Broken, Counts, Life};
@@ -38,6 +39,8 @@ pub(super) enum Doctored {
     TagsUnread,
     /// Our own status writes wake us like news.
     StatusWakes,
+    /// The client repeats what failed beneath the fence of the term.
+    RetryBelowFence,
 }
 
 /// Who holds the lease.
@@ -69,6 +72,7 @@ pub(super) struct World {
     /// The bug that is planted.
     pub(super) bug: Option<Bug>,
     pub(super) doctored: Option<Doctored>,
+    pub(super) access: Access,
     pub(super) posted: Vec<String>,
     pub(super) bias: super::planted::Bias,
     pub(super) next_life: u32,
@@ -78,6 +82,8 @@ pub(super) struct World {
     pub(super) acts: u32,
     pub(super) steps: u32,
     pub(super) effective: u32,
+    /// Times that a call had to wait for the limiter, and probes of breakers.
+    pub(super) held: (u32, u32),
     pub(super) at_this_moment: u32,
     pub(super) trace: Trace,
     /// What users did.
@@ -122,6 +128,8 @@ pub(super) struct Verdict {
     pub(super) counts: Counts,
     pub(super) steps: u32,
     pub(super) faults: u32,
+    /// Times that a call had to wait for the limiter, and probes of breakers.
+    pub(super) held: (u32, u32),
     pub(super) hash: u64,
 }
 
@@ -165,6 +173,7 @@ impl World {
             exported: Vec::new(),
             bug: planted,
             doctored,
+            access: Access::of(&swarm, doctored == Some(Doctored::RetryBelowFence)),
             posted: Vec::new(),
             bias: super::planted::none,
             next_life: 0,
@@ -173,6 +182,7 @@ impl World {
             acts,
             steps: 0,
             effective: 0,
+            held: (0, 0),
             at_this_moment: 0,
             trace,
             script: Vec::new(),
@@ -232,6 +242,7 @@ impl World {
             counts,
             steps: self.steps,
             faults: self.effective,
+            held: self.held,
             hash: self.trace.hash(),
         })
     }
@@ -299,6 +310,7 @@ impl World {
     pub(super) fn step(&mut self, event: Event) -> Result<(), Broken> {
         self.steps += 1;
         self.happen(event)?;
+        self.nudge()?;
         self.note_objects(false);
         self.check()
     }

@@ -9,8 +9,9 @@
 //! ```
 //!
 //! Answers are remembered for a short while, refusals for less, in a bounded number: neither a scraper nor somebody who
-//! tries tokens makes a request to the API server each time.
+//! tries tokens makes a request to the API server each time, nor does a burst of scrapers make more than one.
 
+mod asked;
 mod kube;
 mod memory;
 
@@ -19,8 +20,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use self::kube::ApiServer;
+use asked::Asked;
 use axum::http::{HeaderMap, Method, StatusCode, header};
-use memory::Memory;
 use ring::digest::{SHA256, digest};
 use tokio::sync::Semaphore;
 
@@ -84,8 +85,8 @@ pub enum Refusal {
 pub struct Access<A> {
     authority: A,
     clock: Arc<dyn Clock>,
-    users: Memory<[u8; 32], Option<User>>,
-    rights: Memory<(User, String, String), bool>,
+    users: Asked<[u8; 32], Option<User>>,
+    rights: Asked<(User, String, String), bool>,
     questions: Semaphore,
 }
 
@@ -95,8 +96,8 @@ impl<A: Authority> Access<A> {
         Self {
             authority,
             clock,
-            users: Memory::new(REMEMBERED),
-            rights: Memory::new(REMEMBERED),
+            users: Asked::new(REMEMBERED),
+            rights: Asked::new(REMEMBERED),
             questions: Semaphore::new(QUESTIONS),
         }
     }
@@ -129,27 +130,22 @@ impl<A: Authority> Access<A> {
         // The token itself is not kept.
         let mut key = [0; 32];
         key.copy_from_slice(digest(&SHA256, token.as_bytes()).as_ref());
-        if let Some(known) = self.users.get(&key, self.clock.now()) {
-            return Ok(known);
-        }
-        let _turn = self.questions.acquire().await;
-        let answer = self.authority.who(token).await?;
-        let life = if answer.is_some() { YES } else { NO };
-        let until = self.clock.now() + life;
-        self.users.put(key, answer.clone(), until, self.clock.now());
-        Ok(answer)
+        let life = |user: &Option<User>| if user.is_some() { YES } else { NO };
+        let question = async {
+            let _turn = self.questions.acquire().await;
+            self.authority.who(token).await
+        };
+        self.users.ask(key, &*self.clock, life, question).await
     }
 
     async fn may(&self, user: &User, verb: &str, path: &str) -> Result<bool, NoAnswer> {
         let key = (user.clone(), verb.to_owned(), path.to_owned());
-        if let Some(known) = self.rights.get(&key, self.clock.now()) {
-            return Ok(known);
-        }
-        let _turn = self.questions.acquire().await;
-        let answer = self.authority.may(user, verb, path).await?;
-        let until = self.clock.now() + if answer { YES } else { NO };
-        self.rights.put(key, answer, until, self.clock.now());
-        Ok(answer)
+        let life = |may: &bool| if *may { YES } else { NO };
+        let question = async {
+            let _turn = self.questions.acquire().await;
+            self.authority.may(user, verb, path).await
+        };
+        self.rights.ask(key, &*self.clock, life, question).await
     }
 }
 

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::path::Path;
 use std::sync::LazyLock;
 
-use kube::api::{DeleteParams, GetParams, ListParams, PostParams};
+use kube::api::{DeleteParams, GetParams, ListParams, Patch, PatchParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::Value;
 use tokio::runtime::Runtime;
@@ -114,6 +114,15 @@ impl Client {
         answer.unwrap_or_else(|error| panic!("{object} was not made: {error}"));
     }
 
+    /// Merges a patch into an object; one that is gone, or a server that is busy, is as good: the next patch follows.
+    pub(crate) fn merge(&self, collection: &str, name: &str, patch: &Value) {
+        let patch = Patch::Merge(patch);
+        let request = kube::core::Request::new(collection)
+            .patch(name, &PatchParams::default(), &patch)
+            .expect("a valid request");
+        drop(wait_for(self.0.request::<Value>(request)));
+    }
+
     /// Deletes an object; one that is gone already is as good.
     pub(crate) fn delete(&self, collection: &str, name: &str) {
         let request = kube::core::Request::new(collection)
@@ -149,4 +158,17 @@ pub(crate) fn condition(object: &Value, kind: &str) -> Option<(String, String)> 
     let found = conditions.iter().find(|one| one["type"] == kind)?;
     let text = |name: &str| found[name].as_str().unwrap_or_default().to_owned();
     Some((text("status"), text("reason")))
+}
+
+/// The events about an object, as `events.k8s.io/v1` has them, oldest first.
+pub(crate) fn events_about(
+    client: &Client,
+    namespace: &str,
+    (kind, name): (&str, &str),
+) -> Vec<Value> {
+    let path = format!("/apis/events.k8s.io/v1/namespaces/{namespace}/events");
+    let mut events = client.list(&path);
+    events.retain(|event| event["regarding"]["kind"] == kind && event["regarding"]["name"] == name);
+    events.sort_by_key(|event| event["metadata"]["name"].to_string());
+    events
 }

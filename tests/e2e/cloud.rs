@@ -9,6 +9,13 @@ use tokio::sync::oneshot;
 
 use super::client::wait_for;
 
+/// Longest wait for the mock provider, which is in this very process.
+const LIMIT: Duration = Duration::from_secs(120);
+/// Longest wait for one answer of an operator.
+const PATIENCE: Duration = Duration::from_secs(15);
+/// How often an operator is asked before it counts as silent.
+const ATTEMPTS: usize = 8;
+
 /// A running mock provider. Dropping it ends it.
 pub(crate) struct Cloud {
     /// URL of the provider API.
@@ -148,7 +155,7 @@ impl Cloud {
 
     /// The VMs that exist, strangers' too.
     pub(crate) fn live(&self) -> Vec<Value> {
-        self.inventory("?deleted=false")
+        self.inventory("deleted=false&limit=1000")
     }
 
     /// The VMs that exist and are not a stranger's.
@@ -165,13 +172,22 @@ impl Cloud {
 
     /// Every VM that was ever made, with `deletedAt` where it is gone.
     pub(crate) fn all(&self) -> Vec<Value> {
-        self.inventory("")
+        self.inventory("limit=1000")
     }
 
     fn inventory(&self, query: &str) -> Vec<Value> {
-        let url = format!("{}/vms{query}", self.admin);
-        let answer = call(reqwest::Method::GET, &url, None);
-        answer["items"].as_array().cloned().expect("items")
+        let mut all: Vec<Value> = Vec::new();
+        loop {
+            let after = all.last().and_then(|vm| vm["id"].as_str()).unwrap_or("");
+            let url = format!("{}/vms?{query}&after={after}", self.admin);
+            let answer = call(reqwest::Method::GET, &url, None);
+            let page = answer["items"].as_array().cloned().expect("items");
+            let last = page.len() < 1000;
+            all.extend(page);
+            if last {
+                return all;
+            }
+        }
     }
 
     /// Lets something happen to a VM behind the operator's back: `stop`, `start`, `fail`, `vanish` and the like.
@@ -248,7 +264,11 @@ impl Cloud {
     pub(crate) fn make_as(&mut self, key: &str, body: &Value) {
         let url = format!("{}/vms", self.url);
         let made = wait_for(async {
-            let request = reqwest::Client::new().post(url).bearer_auth(key).json(body);
+            let request = reqwest::Client::new()
+                .post(url)
+                .timeout(LIMIT)
+                .bearer_auth(key)
+                .json(body);
             let answer = request.send().await.expect("the mock provider answers");
             answer.json::<Value>().await.expect("the answer is JSON")
         });
@@ -293,7 +313,7 @@ impl Cloud {
     /// The same to a VM that may be gone by now; says whether it was there.
     pub(crate) fn try_happen(&self, id: &str, act: &str) -> bool {
         let url = format!("{}/vms/{id}/{act}", self.admin);
-        let answer = reqwest::Client::new().post(&url).send();
+        let answer = reqwest::Client::new().post(&url).timeout(LIMIT).send();
         wait_for(answer).is_ok_and(|answer| answer.status().is_success())
     }
 
@@ -315,7 +335,7 @@ impl Drop for Cloud {
 
 fn call(method: reqwest::Method, url: &str, body: Option<&Value>) -> Value {
     wait_for(async {
-        let mut request = reqwest::Client::new().request(method, url);
+        let mut request = reqwest::Client::new().request(method, url).timeout(LIMIT);
         if let Some(body) = body {
             request = request.json(body);
         }
@@ -332,13 +352,21 @@ pub(crate) fn text(url: &str) -> String {
     get(url).1
 }
 
-/// Status and text of a GET.
+/// Status and text of a GET. Asked again when no answer comes: one thread of a process that a test made stand still may
+/// hold a connection for ever, and the next one meets another thread.
 pub(crate) fn get(url: &str) -> (u16, String) {
-    wait_for(async {
-        let answer = reqwest::get(url)
-            .await
-            .unwrap_or_else(|error| panic!("{url}: {error}"));
+    let client = reqwest::Client::new();
+    let ask = async || {
+        let answer = client.get(url).timeout(PATIENCE).send().await?;
         let status = answer.status().as_u16();
-        (status, answer.text().await.expect("a body"))
-    })
+        answer.text().await.map(|text| (status, text))
+    };
+    let mut asked = 1;
+    loop {
+        match wait_for(ask()) {
+            Ok(answer) => return answer,
+            Err(error) if error.is_timeout() && asked < ATTEMPTS => asked += 1,
+            Err(error) => panic!("{url}, asked {asked} times: {error}"),
+        }
+    }
 }

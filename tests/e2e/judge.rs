@@ -120,6 +120,9 @@ impl Evidence {
             if !same {
                 findings.push(format!("I4: {status} is not what is there: {vm}"));
             }
+            if !status["operation"].is_null() {
+                findings.push(format!("I4: nothing is being tried any more: {status}"));
+            }
         }
     }
 

@@ -38,13 +38,20 @@ pub(crate) fn until_or(
     mut condition: impl FnMut() -> bool,
     otherwise: impl FnOnce() -> String,
 ) {
+    if !look_for(&mut condition) {
+        panic!("waited in vain until {what}\n{}", otherwise());
+    }
+}
+
+/// Waits until `condition` holds, for three minutes at most; says whether it does.
+pub(crate) fn look_for(mut condition: impl FnMut() -> bool) -> bool {
     for _look in 0..LOOKS {
         if condition() {
-            return;
+            return true;
         }
         thread::sleep(POLL);
     }
-    panic!("waited in vain until {what}\n{}", otherwise());
+    false
 }
 
 /// Whether an object's condition `Ready` is true.
@@ -92,9 +99,11 @@ const _: fn() = || {
     let _ = (Cloud::hits, Cloud::revoke, Cloud::admit, Cloud::keys);
     let _ = (Cloud::make_as, checker::Evidence::glance);
     let _ = (Cloud::reuse, House::apply_all, House::cluster);
+    let _ = (Operator::start_ahead, client::events_about);
     let _ = (Operator::text, Operator::pid, Operator::debug_state);
     let _ = |request: &audit::Request| (request.agent.len(), request.query.len());
     let _ = (client::Client::text, client::Client::create);
     let _ = (client::Client::create_all, client::Client::delete);
+    let _ = client::Client::merge;
     let _ = (Cloud::drift, Cloud::step);
 };

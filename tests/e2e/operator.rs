@@ -41,11 +41,42 @@ impl Operator {
         flags: &[&str],
         fail_point: Option<&str>,
     ) -> Self {
+        let ours = env!("CARGO_BIN_EXE_vmoperator");
+        Self::start_program(house, ours, kubeconfig, flags, fail_point)
+    }
+
+    /// The same of another build.
+    pub(crate) fn start_program(
+        house: &House,
+        program: &str,
+        kubeconfig: &Path,
+        flags: &[&str],
+        fail_point: Option<&str>,
+    ) -> Self {
+        let variables = fail_point.map(|point| ("VMOPERATOR_FAILPOINT", point));
+        Self::start_in(house, program, kubeconfig, flags, variables.as_slice())
+    }
+
+    /// One of this build whose wall clock is so many seconds ahead of everybody else's, or behind.
+    pub(crate) fn start_ahead(house: &House, flags: &[&str], seconds: i64) -> Self {
+        let seconds = seconds.to_string();
+        let variables = [("VMOPERATOR_WALL_CLOCK", seconds.as_str())];
+        let ours = env!("CARGO_BIN_EXE_vmoperator");
+        Self::start_in(house, ours, &house.operator_kubeconfig, flags, &variables)
+    }
+
+    fn start_in(
+        house: &House,
+        program: &str,
+        kubeconfig: &Path,
+        flags: &[&str],
+        variables: &[(&str, &str)],
+    ) -> Self {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let log = house.plane.dir().join(format!("operator-{number}.log"));
         let file = File::create(&log).expect("a log file");
-        let mut command = starter::tied(env!("CARGO_BIN_EXE_vmoperator"));
+        let mut command = starter::tied(program);
         command
             .arg("--kubeconfig")
             .arg(kubeconfig)
@@ -56,12 +87,11 @@ impl Operator {
             .args(flags)
             .env("VMOPERATOR_LOG_LEVEL", "debug")
             .env_remove("VMOPERATOR_FAILPOINT")
+            .env_remove("VMOPERATOR_WALL_CLOCK")
+            .envs(variables.iter().copied())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(file);
-        if let Some(point) = fail_point {
-            command.env("VMOPERATOR_FAILPOINT", point);
-        }
         let process = starter::start(command);
         Self {
             process,

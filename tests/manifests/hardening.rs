@@ -139,10 +139,7 @@ fn the_token_of_the_operator_is_asked_for_and_short_lived() {
         .find(|one| one.object["metadata"]["name"] == "vmoperator-controller-manager")
         .expect("the operator");
     let pod = &operator.object["spec"]["template"]["spec"];
-    assert_eq!(
-        pod["serviceAccountName"],
-        of_kind("ServiceAccount")[0].object["metadata"]["name"]
-    );
+    assert_eq!(pod["serviceAccountName"], "vmoperator-controller-manager");
     let token = &pod["volumes"][0]["projected"]["sources"][0]["serviceAccountToken"];
     assert!(
         token["expirationSeconds"]

@@ -7,7 +7,9 @@ mod e2e;
 mod support;
 
 mod applied;
+mod compat;
 mod files;
 mod hardening;
 mod rendered;
 mod rights;
+mod workflow;

@@ -218,17 +218,30 @@ fn no_role_has_a_wildcard_or_a_way_to_more_rights() {
 }
 
 #[test]
-fn roles_are_bound_to_the_operator_alone() {
+fn roles_are_bound_to_the_operator_alone_and_one_to_an_account_that_runs_nothing() {
     let bindings: Vec<Manifest> = of_kind("ClusterRoleBinding")
         .into_iter()
         .chain(of_kind("RoleBinding"))
         .collect();
-    assert_eq!(bindings.len(), 5);
+    assert_eq!(bindings.len(), 6);
     for Manifest { file, object } in bindings {
         let subjects = object["subjects"].as_array().expect("subjects");
         assert_eq!(subjects.len(), 1, "{}", file.display());
         assert_eq!(subjects[0]["kind"], "ServiceAccount");
-        assert_eq!(subjects[0]["name"], "vmoperator-controller-manager");
+        // Never to a role that is not written down here, such as cluster-admin.
+        let kind = object["roleRef"]["kind"].as_str().expect("a kind");
+        let _ = role(kind, object["roleRef"]["name"].as_str().expect("a name"));
+        let reads = object["roleRef"]["name"] == "vmoperator-metrics-reader";
+        let account = if reads {
+            "vmoperator-metrics-reader"
+        } else {
+            "vmoperator-controller-manager"
+        };
+        assert_eq!(subjects[0]["name"], account);
         assert_eq!(subjects[0]["namespace"], "vmoperator-system");
+    }
+    for Manifest { object, .. } in of_kind("Deployment") {
+        let account = &object["spec"]["template"]["spec"]["serviceAccountName"];
+        assert_ne!(account, "vmoperator-metrics-reader");
     }
 }

@@ -6,6 +6,7 @@ use std::process::Command;
 use k8s_openapi::ByteString;
 use serde_json::{Value, json};
 
+use super::e2e::client::events_about;
 use super::e2e::cloud::{Cloud, prompt};
 use super::e2e::house::{House, OPERATOR, manifest};
 use super::e2e::{audit, checker, is_ready, until_or};
@@ -100,30 +101,54 @@ fn everything(
     let ours = audit.filter(|event| event["user"]["username"] == OPERATOR);
     add("audit log", ours.map(|event| event.to_string()).collect());
     for args in [
-        ["get", "vm", "yaml"],
-        ["get", "pcfg", "yaml"],
-        ["get", "vm", "wide"],
-        ["get", "pcfg", "json"],
+        &["get", "vm", "-o", "yaml"][..],
+        &["get", "pcfg", "-o", "yaml"],
+        &["get", "vm", "-o", "wide"],
+        &["get", "pcfg", "-o", "json"],
+        &["describe", "vm"],
+        &["describe", "pcfg", "default"],
+        &["events"],
+        &["events", "-o", "json"],
+        // What fails tells why.
+        &["wait", "vm", "web", "--for=phase=Stopped", "--timeout=1s"],
+        &["get", "vm", "nobody"],
     ] {
-        let output = Command::new(env!("CARGO_BIN_EXE_vmctl"))
-            .args(&args[..2])
-            .args(["-o", args[2], "--context", "vmctl", "-n", namespace])
-            .arg("--kubeconfig")
-            .arg(&house.plane.kubeconfig)
-            .output()
-            .expect("vmctl can be run");
-        assert!(output.status.success(), "{output:?}");
-        let told = [output.stdout, output.stderr].concat();
-        add(
-            &format!("vmctl {args:?}"),
-            String::from_utf8_lossy(&told).into_owned(),
-        );
+        add(&format!("vmctl {args:?}"), vmctl(house, namespace, args));
     }
     let described = house
         .plane
         .kubectl(&["-n", namespace, "describe", "vm,pcfg"]);
     add("kubectl describe", described);
     all
+}
+
+/// Everything that `vmctl` prints, its errors too.
+fn vmctl(house: &House, namespace: &str, args: &[&str]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_vmctl"))
+        .args(args)
+        .args(["--context", "vmctl", "-n", namespace])
+        .arg("--kubeconfig")
+        .arg(&house.plane.kubeconfig)
+        .output()
+        .expect("vmctl can be run");
+    let fails = args.contains(&"wait") || args.contains(&"nobody");
+    assert!(output.status.success() != fails, "{args:?}: {output:?}");
+    String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
+}
+
+/// Waits until an object of this kind has told this; whoever searches events must find some.
+fn told(house: &House, namespace: &str, about: (&str, &str), reason: &str) {
+    let events = || events_about(&house.client, namespace, about);
+    until_or(
+        &format!("{about:?} has told {reason}"),
+        || {
+            events().iter().any(|event| {
+                let note = event["note"].as_str().unwrap_or_default();
+                event["reason"] == reason && !note.is_empty()
+            })
+        },
+        || format!("{:#?}", events()),
+    );
 }
 
 #[test]
@@ -152,6 +177,8 @@ fn an_api_key_stands_nowhere_but_in_its_secret_whatever_goes_wrong() {
     ] {
         put_secret(house, &namespace, json!({ "apiKey": key }));
         waits_for(house, &namespace, reason);
+        told(house, &namespace, ("VirtualMachine", "web"), reason);
+        told(house, &namespace, ("ProviderConfig", "default"), reason);
         let all = everything(house, operator, &namespace);
         for (place, text) in &all {
             assert_eq!(holds_a_key(text), None, "{place}, after {reason}");
@@ -167,6 +194,11 @@ fn an_api_key_stands_nowhere_but_in_its_secret_whatever_goes_wrong() {
     for (place, text) in &all {
         assert!(!text.is_empty(), "{place} is empty: nothing was searched");
         assert_eq!(holds_a_key(text), None, "{place}");
+    }
+    // The notes of events are among what was searched, in both forms in which they can be read.
+    for path in ["/apis/events.k8s.io/v1/events", "/api/v1/events"] {
+        let notes = ["CredentialsRejected", "put a valid one into the Secret"];
+        assert!(notes.iter().all(|note| all[path].contains(note)), "{path}");
     }
     // The search finds what it looks for, and the log is as full as can be.
     let secrets = house

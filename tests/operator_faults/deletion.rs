@@ -4,7 +4,7 @@ use mock_provider::Options;
 use serde_json::{Value, json};
 
 use crate::e2e::checker;
-use crate::e2e::client::condition;
+use crate::e2e::client::{condition, events_about};
 use crate::e2e::cloud::{Cloud, prompt};
 use crate::e2e::house::{House, manifest};
 use crate::e2e::{is_ready, until_or};
@@ -65,9 +65,9 @@ fn namespace_gone(house: &House, namespace: &str) {
 fn a_namespace_with_fifty_vms_config_and_secret_goes_by_itself_in_background_and_foreground() {
     let (house, _operator) = House::with_operator();
     let cloud = locked_cloud("tests=a-key\n");
-    let places = ["background", "foreground"].map(|how| (how, furnished(house, &cloud, 25).0));
+    let places = ["background", "foreground"].map(|how| (how, furnished(house, &cloud, 50).0));
     for (_, namespace) in &places {
-        all_ready(house, namespace, 25);
+        all_ready(house, namespace, 50);
     }
     // Nothing is deleted at once, so that config and Secret have every chance to go first.
     cloud.set(json!({ "deleteDelayMilliseconds": 2000 }));
@@ -254,6 +254,22 @@ fn what_was_never_made_goes_whatever_is_broken() {
     checker::check(house, &cloud);
 }
 
+/// Waits until an event says that a VM is paused, or held by that, and what to do about it.
+fn tells_of_the_pause(house: &House, namespace: &str, name: &str, (reason, tone): (&str, &str)) {
+    let told = || events_about(&house.client, namespace, ("VirtualMachine", name));
+    let is_it = |event: &Value| {
+        let note = event["note"].as_str().unwrap_or_default();
+        event["reason"] == reason
+            && event["type"] == tone
+            && note.contains("compute.example.com/paused")
+    };
+    until_or(
+        &format!("{name} has told {reason}"),
+        || told().iter().any(is_it),
+        || format!("{:#?}", told()),
+    );
+}
+
 /// Case 7: a pause holds a deletion, says so, and ends with its annotation.
 #[test]
 fn a_pause_blocks_the_deletion_of_its_namespace_and_says_so() {
@@ -276,6 +292,18 @@ fn a_pause_blocks_the_deletion_of_its_namespace_and_says_so() {
             "Paused",
         );
     }
+    // Told here, because a namespace that is being deleted takes no event any more.
+    house.delete(&namespace, "vm-0");
+    says(house, &namespace, "vm-0", "Deleting", "BlockedByPause");
+    for number in 0..3 {
+        tells_of_the_pause(
+            house,
+            &namespace,
+            &format!("vm-{number}"),
+            ("Paused", "Normal"),
+        );
+    }
+    tells_of_the_pause(house, &namespace, "vm-0", ("BlockedByPause", "Warning"));
     house
         .plane
         .kubectl(&["delete", "namespace", &namespace, "--wait=false"]);

@@ -1,10 +1,13 @@
 //! Calls that are refused: too many, no quota, a part of the cloud down.
 
+use std::collections::BTreeMap;
+
 use serde_json::json;
 
 use crate::e2e::cloud::prompt;
-use crate::e2e::{is_ready, until_or};
-use crate::scene::{NEW, OLD, Scene, rules};
+use crate::e2e::house::{House, manifest};
+use crate::e2e::{audit, checker, is_ready, until_or};
+use crate::scene::{NEW, OLD, Scene, Tenant, rules};
 
 /// Retry-After as no sane server would say it, and what it is taken for.
 #[test]
@@ -29,6 +32,7 @@ fn a_429_with_an_absurd_retry_after() {
     scene.tenant.create(&["late-0", "late-1"]);
     scene.struck();
     scene.says("late-0", "Ready", "RateLimited");
+    scene.says_when("late-0", "RateLimited");
     scene.everyone_says_why();
     let calls = scene.tenant.cloud.calls("create").0 - creates;
     assert_eq!(
@@ -52,6 +56,7 @@ fn a_quota_that_is_used_up() {
     scene.tenant.create(&NEW);
     scene.says(NEW[0], "Provisioned", "QuotaExceeded");
     scene.says(NEW[2], "Provisioned", "QuotaExceeded");
+    scene.says_when(NEW[0], "QuotaExceeded");
     scene.only_the_neighbour_goes_on();
     scene.everyone_says_why();
     // No quota refuses a deletion. What it frees is used at once, not after the minute that a refusal is worth.
@@ -80,6 +85,65 @@ fn a_quota_that_is_used_up() {
     scene.tenant.house.plane.kubectl(&args);
     scene.recovers();
     scene.ends();
+}
+
+/// Fifty VMs at five calls a second of a provider that asks for a pause of six seconds again and again, longer than a
+/// call stands in line: whoever waits for a turn says so once, and the wait costs no write however often the turn comes
+/// too late.
+#[test]
+fn fifty_creates_that_wait_for_their_turn_cost_no_write_for_waiting() {
+    const VMS: usize = 50;
+    let tenant = Tenant::new(prompt());
+    let (house, namespace) = (tenant.house, tenant.namespace.as_str());
+    let (_, operator) = House::with_operator();
+    // Nothing but the limits makes anybody wait, also on a busy machine.
+    let few = json!({ "rateLimit": { "requestsPerSecond": 5, "burst": 1 }, "timeoutSeconds": 20 });
+    tenant.configure(few);
+    house.usable(namespace);
+    let pause =
+        json!({ "kind": "status", "status": 429, "code": "RateLimited", "retryAfter": "6" });
+    let pauses = json!({ "operation": "create", "probability": 0.3, "count": 4, "effect": pause });
+    tenant.cloud.fault(pauses);
+    let names: Vec<String> = (0..VMS).map(|number| format!("vm-{number}")).collect();
+    let manifests: Vec<_> = names.iter().map(|name| manifest(namespace, name)).collect();
+    house.apply_all(&manifests);
+    for name in &names {
+        house.ready(namespace, name);
+    }
+    assert_eq!(tenant.cloud.mend(), [4], "the provider asked for no pause");
+    let waits = operator.lines().into_iter().filter(|line| {
+        let text = line.to_string();
+        line["namespace"] == namespace && text.contains("create failed: rate_limited")
+    });
+    let waits = waits.count();
+    assert_eq!(tenant.cloud.ours().len(), VMS);
+    let mut writes: BTreeMap<String, usize> = BTreeMap::new();
+    for write in audit::writes(house, namespace) {
+        if write.contains("virtualmachines") {
+            *writes.entry(write).or_default() += 1;
+        }
+    }
+    let of = |word: &str| -> usize {
+        let these = writes.iter().filter(|(write, _)| write.contains(word));
+        these.map(|(_, count)| count).sum()
+    };
+    let (intents, states) = (of("virtualmachines "), of("virtualmachines/status "));
+    println!(
+        "{VMS} creates waited {waits} times: {intents} writes of metadata, {states} of status"
+    );
+    assert!(waits > VMS, "nobody waited: {waits}");
+    assert_eq!(intents, VMS);
+    // That it waits, that the wait lasts, that it is sent now, its id, that it runs; those that met the provider's own
+    // refusal say so too, and are sent twice.
+    assert!(states <= 6 * VMS, "{states} writes: {writes:#?}");
+    writes.retain(|write, count| write.contains("/status ") && *count > 8);
+    assert_eq!(writes, BTreeMap::new());
+    for vm in tenant.vms() {
+        assert!(vm["status"]["operation"].is_null(), "{vm:#}");
+    }
+    tenant.configure(json!({}));
+    tenant.clear();
+    checker::check(house, &tenant.cloud);
 }
 
 #[test]

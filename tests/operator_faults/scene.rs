@@ -220,6 +220,29 @@ impl Scene {
         );
     }
 
+    /// Waits until a VM says that its create is tried again, when, and why it failed; `kubectl describe` shows it.
+    pub(crate) fn says_when(&self, name: &str, reason: &str) {
+        let Tenant {
+            house, namespace, ..
+        } = &self.tenant;
+        let time = |value: &Value| value.as_str()?.parse::<jiff::Timestamp>().ok();
+        house.until_vm(namespace, name, "says when it is tried again", |vm| {
+            let operation = &vm["status"]["operation"];
+            let next = time(&operation["nextAttemptAt"]);
+            operation["lastErrorReason"] == reason
+                && next.is_some_and(|next| Some(next) > time(&operation["startedAt"]))
+        });
+        let described = house
+            .plane
+            .kubectl(&["-n", namespace, "describe", "vm", name]);
+        for line in ["Last Error Reason:", "Next Attempt At:"] {
+            assert!(
+                described.contains(line),
+                "{line} is missing in\n{described}"
+            );
+        }
+    }
+
     /// The trouble ends, and everything gets where it was to get, by itself.
     pub(crate) fn recovers(&self) {
         let hits = self.tenant.cloud.mend();

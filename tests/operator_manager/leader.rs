@@ -23,6 +23,15 @@ fn exit_code(operator: &mut Operator) -> Option<i32> {
     operator.wait().code()
 }
 
+/// Lists that an operator has made of all kinds.
+fn lists(operator: &Operator) -> u64 {
+    let state = operator.state();
+    let watches = state["watches"].as_array().expect("watches").iter();
+    let lists: u64 = watches.filter_map(|watch| watch["lists"].as_u64()).sum();
+    assert!(lists > 0, "{state:#}");
+    lists
+}
+
 /// D6: SIGTERM with a call under way: it settles, then the Lease is given back, then the next one leads.
 #[test]
 fn a_leader_asked_to_stop_lets_its_call_settle_and_then_hands_over() {
@@ -30,6 +39,7 @@ fn a_leader_asked_to_stop_lets_its_call_settle_and_then_hands_over() {
     let mut first = stage.leader("first");
     let second = stage.replica("second");
     stage.house.usable(&stage.namespace);
+    let warm = lists(&second);
     slow_create(&stage, 2000);
     stage.create("web");
     stage.until_calling(&first);
@@ -37,6 +47,7 @@ fn a_leader_asked_to_stop_lets_its_call_settle_and_then_hands_over() {
     assert_eq!(exit_code(&mut first), Some(0));
     stage.until_leads("second");
     stage.ready("web");
+    assert_eq!(lists(&second), warm, "a follower had to list once it led");
     let history = terms::lease_writes(stage.house, &stage.namespace);
     let given_back = history
         .iter()

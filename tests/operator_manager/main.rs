@@ -11,11 +11,19 @@ mod e2e;
 mod support;
 
 #[cfg(test)]
+mod admission;
+#[cfg(test)]
 mod chaos;
+#[cfg(test)]
+mod dash;
 #[cfg(test)]
 mod leader;
 #[cfg(test)]
+mod memory;
+#[cfg(test)]
 mod metrics;
+#[cfg(test)]
+mod panels;
 #[cfg(test)]
 mod rights;
 #[cfg(test)]
@@ -23,8 +31,13 @@ mod scope;
 #[cfg(test)]
 mod secure;
 #[cfg(test)]
+mod slow;
+#[cfg(test)]
 mod stage;
 #[cfg(test)]
 mod stuck;
+#[cfg(test)]
+mod sweep;
+mod versions;
 #[cfg(test)]
 mod watches;

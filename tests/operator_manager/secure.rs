@@ -11,7 +11,7 @@ use crate::e2e::{until, until_or};
 use crate::stage::Stage;
 
 /// A ServiceAccount of this stage with a token, bound to the shipped role for readers or not.
-fn token(stage: &Stage, name: &str, reads: bool) -> String {
+pub(crate) fn token(stage: &Stage, name: &str, reads: bool) -> String {
     let plane = &stage.house.plane;
     plane.kubectl(&["-n", &stage.namespace, "create", "serviceaccount", name]);
     if reads {
@@ -25,7 +25,7 @@ fn token(stage: &Stage, name: &str, reads: bool) -> String {
 }
 
 /// The bundle that clients check by, once it is published with so many authorities.
-fn bundle(stage: &Stage, authorities: usize) -> String {
+pub(crate) fn bundle(stage: &Stage, authorities: usize) -> String {
     let path = format!("/api/v1/namespaces/{}/configmaps", stage.namespace);
     let mut text = String::new();
     until_or(

@@ -92,3 +92,46 @@ fn refusals_and_watches_that_end_at_once_cost_neither_a_list_each_nor_the_lease(
     assert!(stage.holder().starts_with("behind_"));
     stage.end();
 }
+
+/// B8: the store falls behind while the provider tells news: what is decided on the old version does not pass its
+/// guard, and a live read puts it right.
+#[test]
+fn what_is_decided_on_a_store_that_is_behind_meets_its_guard_and_is_put_right() {
+    let stage = Stage::set();
+    let proxy = Proxy::start(stage.house);
+    let operator = stage
+        .start_at(&proxy.kubeconfig, "behind", &[], None)
+        .ready();
+    stage.until_leads("behind");
+    stage.create("web");
+    let id = stage.ready("web");
+    proxy.rule(VMS, Effect::Silence, usize::MAX);
+    let touch = ["annotate", "vm", "web", "touched=meanwhile"];
+    let place = ["-n", stage.namespace.as_str()];
+    stage.house.plane.kubectl(&[&place[..], &touch].concat());
+    // A write that met its guard; or a live read before one, where the store had not even caught up with our own.
+    let put_right = || {
+        let all = crate::e2e::audit::requests(stage.house);
+        let ours = all
+            .iter()
+            .filter(|one| one.user == crate::e2e::house::OPERATOR);
+        let here = ours.filter(|one| one.namespace == stage.namespace && one.name == "web");
+        here.filter(|one| one.code == 409 || one.verb == "get" && one.resource == "virtualmachines")
+            .count()
+    };
+    let before = put_right();
+    stage.cloud.happen(&id, "stop");
+    stage
+        .house
+        .until_vm(&stage.namespace, "web", "is shown as stopped", |vm| {
+            vm["status"]["phase"] == "Stopped"
+        });
+    assert!(put_right() > before, "the store was not behind");
+    assert_eq!(stage.cloud.calls("create").1, 2, "the stranger's and ours");
+    assert_eq!(stage.cloud.calls("delete").0, 0);
+    stage.cloud.happen(&id, "run");
+    stage.ready("web");
+    proxy.clear();
+    stage.end();
+    drop(operator);
+}

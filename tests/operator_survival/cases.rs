@@ -7,9 +7,11 @@ use mock_provider::Options;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
+use super::e2e::client::{condition, events_about};
 use super::e2e::cloud::{Cloud, prompt};
 use super::e2e::house::{House, OPERATOR, manifest};
 use super::e2e::operator::{ALONE, Operator};
+use super::e2e::proxy::{Effect, Proxy};
 use super::e2e::{audit, checker};
 use super::e2e::{is_ready, until_or};
 use super::{Turn, clear, tenant};
@@ -330,4 +332,93 @@ fn without_list_and_watch_of_secrets_keys_rotate_and_owned_secrets_are_kept() {
     checker::check(house, &cloud);
     drop(operator);
     drop(hardened);
+}
+
+/// Events that wait to be written when the operator is asked to stop are written before it ends: here those of twenty
+/// VMs, which wait behind one that gets no answer.
+#[test]
+fn events_that_are_queued_when_the_operator_stops_are_written() {
+    let mut turn = Turn::take();
+    let house = turn.house();
+    let cloud = Cloud::start(prompt());
+    let namespace = tenant(house, &cloud);
+    let proxy = Proxy::start(house);
+    let mut operator = Operator::start_at(house, &proxy.kubeconfig, ALONE, None).ready();
+    house.usable(&namespace);
+    // Whichever is told next falls silent: the rest stand behind it.
+    proxy.rule(&["/events"], Effect::Silence, 1);
+    house.apply_all(&named(&namespace, 20));
+    until_or("an event is held up", || proxy.hits() == 1, String::new);
+    proxy.clear();
+    all_ready(house, &namespace, 20);
+    operator.signal(Signal::TERM);
+    assert!(operator.wait().success(), "it did not end in good order");
+    let told: Vec<String> = (0..20)
+        .flat_map(|number| {
+            let about = ("VirtualMachine", format!("vm-{number}"));
+            events_about(&house.client, &namespace, (about.0, &about.1))
+        })
+        .filter_map(|event| event["reason"].as_str().map(str::to_owned))
+        .collect();
+    let count = |reason: &str| told.iter().filter(|one| *one == reason).count();
+    assert_eq!(count("Running"), 20, "{told:?}");
+    // The one without an answer may be one of these.
+    assert!(count("Created") >= 19, "{told:?}");
+    let _operator = Operator::start(house, ALONE).ready();
+    clear(house, &cloud, &namespace);
+}
+
+/// Case 27: operator and provider ten minutes apart, first the one ahead and then the other. (The API server's clock is
+/// the machine's and cannot be moved without rights that a test does not have.) VMs are prepared for longer than the
+/// looks of a pass, and shorter than the deadline; whoever compared the clocks would take them for overdue.
+#[test]
+fn operator_and_provider_with_clocks_ten_minutes_apart_agree_all_the_same() {
+    let mut turn = Turn::take();
+    let house = turn.house();
+    let cloud = Cloud::start(Options {
+        provisioning_delay: std::time::Duration::from_secs(4),
+        ..Options::default()
+    });
+    let namespace = tenant(house, &cloud);
+    let flags = ["--provisioning-deadline=300s"];
+    let ahead = Operator::start_ahead(house, &flags, 600).ready();
+    house.usable(&namespace);
+    let names: Vec<String> = ["early", "late"]
+        .iter()
+        .flat_map(|when| (0..5).map(move |number| format!("{when}-{number}")))
+        .collect();
+    let manifests = |names: &[String]| -> Vec<Value> {
+        names
+            .iter()
+            .map(|name| manifest(&namespace, name))
+            .collect()
+    };
+    house.apply_all(&manifests(&names[..5]));
+    all_ready(house, &namespace, 5);
+    // The next one's clock is behind by as much, and the provider's is ahead. Its Lease was renewed in the future.
+    ahead.kill();
+    cloud.step(600_000);
+    let _behind = Operator::start_ahead(house, &flags, -600).ready();
+    house.apply_all(&manifests(&names[5..]));
+    all_ready(house, &namespace, 10);
+    assert_eq!(
+        cloud.calls("create"),
+        (11, 11),
+        "ten of ours and the stranger's"
+    );
+    assert_eq!(cloud.calls("delete").0, 0);
+    for name in &names {
+        let vm = house.vm(&namespace, name).expect("it is there");
+        let made = Some(("True".to_owned(), "Created".to_owned()));
+        assert_eq!(condition(&vm, "Provisioned"), made, "{name}");
+        for event in events_about(&house.client, &namespace, ("VirtualMachine", name)) {
+            assert_eq!(event["type"], "Normal", "{event}");
+        }
+    }
+    let config = house.config(&namespace, "default").expect("it is there");
+    assert!(
+        config["status"]["orphans"].as_u64().unwrap_or_default() == 0,
+        "{config}"
+    );
+    clear(house, &cloud, &namespace);
 }

@@ -7,6 +7,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Output, Stdio};
+use std::sync::mpsc::RecvTimeoutError;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -16,6 +17,8 @@ use serde_json::Value;
 const POLL: Duration = Duration::from_millis(20);
 /// Looks until a wait is given up: two minutes.
 const LOOKS: usize = 6_000;
+/// Longest run of kubectl; the longest wait that a test asks it for is three minutes.
+const KUBECTL: Duration = Duration::from_secs(300);
 
 /// A running control plane. Dropping it kills every process of it.
 pub(crate) struct ControlPlane {
@@ -168,10 +171,19 @@ impl ControlPlane {
         let mut stdin = process.stdin.take().expect("stdin is piped");
         let _ = stdin.write_all(input.as_bytes());
         drop(stdin);
-        process
-            .wait_with_output()
-            .expect("kubectl can be waited for")
-            .into()
+        let number = process.id();
+        let (ended, waits) = std::sync::mpsc::channel::<()>();
+        // A server that was made to stand still answers never, and kubectl waits for ever.
+        let watch = thread::spawn(move || {
+            let late = waits.recv_timeout(KUBECTL) == Err(RecvTimeoutError::Timeout);
+            if late {
+                signal(number, rustix::process::Signal::KILL);
+            }
+        });
+        let output = process.wait_with_output();
+        drop(ended);
+        watch.join().expect("the watch ends");
+        output.expect("kubectl can be waited for").into()
     }
 
     /// Every request so far, as the API server recorded it when it was answered (`audit.k8s.io/v1`). A long-running

@@ -47,6 +47,16 @@ fn home() -> (tempfile::TempDir, PathBuf) {
     (home, link)
 }
 
+/// Runs vmctl for whoever lives there.
+fn at_home(sandbox: &Sandbox, home: &Path, args: &[&str]) -> Output {
+    let mut command = sandbox.command(args);
+    command
+        .env("HOME", home)
+        .env("XDG_CACHE_HOME", cache())
+        .env_remove("KUBECONFIG");
+    command.output().unwrap()
+}
+
 #[test]
 fn the_users_own_kubeconfig_and_home_are_as_before_to_the_last_bit() {
     let sandbox = Sandbox::new();
@@ -68,13 +78,9 @@ fn the_users_own_kubeconfig_and_home_are_as_before_to_the_last_bit() {
         )
     };
     let before = state();
+    let run = |args: &[&str]| at_home(&sandbox, home.path(), args);
     let succeed = |args: &[&str]| {
-        let mut command = sandbox.command(args);
-        command
-            .env("HOME", home.path())
-            .env("XDG_CACHE_HOME", cache())
-            .env_remove("KUBECONFIG");
-        let output = command.output().unwrap();
+        let output = run(args);
         assert!(
             output.status.success(),
             "{args:?}: {}",
@@ -94,11 +100,57 @@ fn the_users_own_kubeconfig_and_home_are_as_before_to_the_last_bit() {
         ],
         &["kubectl", "get", "vm"],
         &["up"],
-        &["down", "--verify"],
     ] {
         succeed(args);
         assert!(state() == before, "after {args:?}");
     }
+    only_what_is_asked_for_is_changed_and_put_back(&sandbox, home.path(), &link);
+}
+
+/// `--use-context` in an environment that is up, and `down`.
+fn only_what_is_asked_for_is_changed_and_put_back(sandbox: &Sandbox, home: &Path, link: &Path) {
+    let run = |args: &[&str]| at_home(sandbox, home, args);
+    let state = || {
+        let mode = fs::metadata(link).unwrap().mode();
+        let target = fs::read_link(link).unwrap();
+        (fs::read(link).unwrap(), target, mode, all_files(home))
+    };
+    let before = state();
+    let lock = home.join(".kube").join("config.lock");
+    // A stale lock of somebody else keeps only what would change the file from being done.
+    let locked = run(&["up", "--use-context"]);
+    assert_eq!(locked.status.code(), Some(5), "{locked:?}");
+    let words = String::from_utf8_lossy(&locked.stderr);
+    assert!(words.contains("config.lock"), "{words}");
+    assert!(state() == before);
+    fs::remove_file(&lock).unwrap();
+    let adopted = run(&["up", "--use-context"]);
+    assert!(adopted.status.success(), "{adopted:?}");
+    only_the_context_is_changed(link);
+    let changed = state();
+    for args in [&["up"][..], &["up", "--use-context"]] {
+        assert!(run(args).status.success());
+        assert!(state() == changed, "{args:?} changes nothing more");
+    }
+    let down = run(&["down", "--verify"]);
+    assert!(down.status.success(), "{down:?}");
+    fs::write(&lock, "stale").unwrap();
+    assert!(state() == before, "to the last byte");
+}
+
+/// The user's lines are there, the link is one, and the environment's context is current.
+fn only_the_context_is_changed(link: &Path) {
+    let text = fs::read_to_string(link).unwrap();
+    assert!(
+        text.starts_with("# mine\n") && text.contains("\nunknown: field\n"),
+        "{text}"
+    );
+    let config: serde_json::Value = serde_saphyr::from_str(&text).unwrap();
+    assert_eq!(config["current-context"], "vmctl-dev");
+    assert_eq!(config["contexts"][0]["name"], "vmctl-dev");
+    let mode = fs::metadata(link).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode, 0o640);
+    assert!(fs::symlink_metadata(link).unwrap().is_symlink());
 }
 
 /// Runs a script in a network namespace of its own, with nothing but the loopback address, and with a home that cannot

@@ -1,5 +1,7 @@
 //! `vmctl create vm`: every outcome and its exit code.
 
+use std::fs;
+
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -280,4 +282,86 @@ fn an_api_server_that_cannot_be_reached_is_named() {
     ] {
         run(&mut scene.bare(&[verb, &target].concat())).failed(7, "VMC-API", &words);
     }
+}
+
+#[test]
+fn several_are_made_by_number_and_waited_for_together() {
+    let scene = Scene::new();
+    let create = scene.start(&scene.create("web", &["--count", "3"]));
+    create.prints("web-3 created");
+    scene.status("web-2", &running(1));
+    create.says("web-2: Ready");
+    let message = "the provider does not know it";
+    let stalled = [
+        ("Ready", "False", "InvalidImage", message),
+        ("Stalled", "True", "InvalidImage", message),
+    ];
+    scene.status("web-3", &status("Pending", 1, &stalled));
+    scene.status("web-1", &running(1));
+    let answer = create.end();
+    answer.failed(
+        1,
+        "VMC-STALLED",
+        &["VirtualMachine web-3 does not become Ready"],
+    );
+    let made: String = (1..=3)
+        .map(|number| format!("{VM}/web-{number} created\n"))
+        .collect();
+    assert_eq!(answer.stdout, made);
+    let names = scene.vmctl(&scene.create("web", &["--count=2", "--if-absent", "-o", "name"]));
+    names.succeeded(&format!("{VM}/web-1\n{VM}/web-2\n"));
+    assert_eq!(
+        scene.vmctl(&scene.create("web", &["--count=0"])).code,
+        Some(2)
+    );
+}
+
+#[test]
+fn files_and_stdin_hold_vms_with_a_result_for_each() {
+    let (scene, dir) = (Scene::new(), tempfile::tempdir().unwrap());
+    scene.machine("b", &[]);
+    let file = dir.path().join("vms.yaml");
+    let text = |names: &[&str]| -> String {
+        names
+            .iter()
+            .map(|name| format!("---\n{}\n", scene.manifest(name, &[])))
+            .collect()
+    };
+    fs::write(&file, text(&["a", "b", "c"])).unwrap();
+    let name = file.to_str().unwrap();
+    let create = scene.start(&["create", "-f", name]);
+    create.prints("/c created");
+    scene.status("a", &running(1));
+    scene.status("c", &running(1));
+    let answer = create.end();
+    answer.failed(5, "VMC-EXISTS", &["b"]);
+    assert_eq!(answer.stdout, format!("{VM}/a created\n{VM}/c created\n"));
+
+    let mut piped = scene.command(&["create", "-f", "-", "--wait=false", "--if-absent"]);
+    fs::write(&file, text(&["b", "d"])).unwrap();
+    let answer = run(piped.stdin(fs::File::open(&file).unwrap()));
+    answer.succeeded(&format!("{VM}/b unchanged\n{VM}/d created\n"));
+
+    for (text, id, words) in [
+        (
+            text(&["e", "e"]),
+            "VMC-INPUT",
+            "VirtualMachine e is there twice",
+        ),
+        (
+            "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n".to_owned(),
+            "VMC-KIND",
+            "vmctl apply -f FILE",
+        ),
+        ("kind: [".to_owned(), "VMC-INPUT", "vms.yaml"),
+    ] {
+        fs::write(&file, text).unwrap();
+        scene.vmctl(&["create", "-f", name]).failed(2, id, &[words]);
+    }
+    assert!(!scene.exists("e"));
+    assert_eq!(
+        scene.vmctl(&["create", "-f", name, "--cpu=2"]).code,
+        Some(2)
+    );
+    assert_eq!(scene.vmctl(&["create", "vm", "a"]).code, Some(2));
 }

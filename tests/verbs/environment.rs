@@ -88,6 +88,15 @@ fn the_environment_is_told(sandbox: &Sandbox) {
         top.contains("PROVIDER CALL") && top.contains("\ncreate ") && top.contains("QUEUE"),
         "{top}"
     );
+    let top: Value =
+        serde_json::from_str(&sandbox.succeed(&["top", "operator", "-o", "json"])).unwrap();
+    let calls = top["providerCalls"].as_array().unwrap();
+    let create = calls
+        .iter()
+        .find(|call| call["operation"] == "create")
+        .unwrap();
+    // The first `up` made one too.
+    assert!(create["p50"].is_number() && create["calls"] == 2, "{top}");
     let status: Value = serde_json::from_str(&sandbox.succeed(&["status", "-o=json"])).unwrap();
     assert_eq!(status["inside"]["leader"]["fresh"], true, "{status}");
     assert_eq!(
@@ -104,6 +113,7 @@ fn the_environment_is_told(sandbox: &Sandbox) {
         "DOC-LEADER",
         "DOC-PROVIDER-CONFIGS",
         "DOC-CHILDREN",
+        "DOC-PORTS",
         "DOC-TOOLS",
     ] {
         let check = verdicts

@@ -2,6 +2,9 @@
 //! every outcome can be shown; `environment` has the real operator.
 #![cfg(test)]
 
+#[path = "../dash/pty.rs"]
+#[cfg(test)]
+mod pty;
 #[path = "../sandbox/mod.rs"]
 #[cfg(test)]
 mod sandbox;
@@ -38,6 +41,10 @@ mod scene;
 #[cfg(test)]
 mod selectors;
 #[cfg(test)]
+mod terminal;
+#[cfg(test)]
 mod transcripts;
 #[cfg(test)]
 mod wait;
+#[cfg(test)]
+mod watches;

@@ -9,12 +9,12 @@ use serde_json::json;
 use crate::scene::{Scene, run, running};
 
 /// A call of a command that ends by itself.
-struct Call {
+pub(crate) struct Call {
     /// The command, as the page of commands has it.
     command: &'static str,
-    words: Vec<String>,
+    pub(crate) words: Vec<String>,
     /// How it exits; any documented code where none is given.
-    code: Option<i32>,
+    pub(crate) code: Option<i32>,
     /// Whether it works on the scene's cluster.
     placed: bool,
 }
@@ -40,6 +40,11 @@ fn calls(file: &str) -> Vec<Call> {
             "up --env manners-up --assets /no/such/folder",
             6,
         ),
+        alone(
+            "vmctl up",
+            "up --env manners-up --dry-run --assets /no/such/folder",
+            6,
+        ),
         alone("vmctl down", "down --env nowhere", 0),
         alone("vmctl status", "status --env nowhere", 4),
         alone("vmctl env", "env --help", 0),
@@ -54,6 +59,7 @@ fn calls(file: &str) -> Vec<Call> {
             "create vm a --image=ubuntu-22.04 --cpu=2 --memory=4Gi --if-absent",
             0,
         ),
+        on_scene("vmctl logs", "logs vm a", 0),
         on_scene("vmctl get", "get vm -o wide", 0),
         on_scene("vmctl get", "get vm -o json", 0),
         on_scene("vmctl get", "get vm nope", 4),
@@ -100,7 +106,7 @@ fn commands() -> BTreeSet<String> {
 }
 
 /// A scene with a VM, and the calls for all commands that there are.
-fn furnished() -> (Scene<'static>, Vec<Call>) {
+pub(crate) fn furnished() -> (Scene<'static>, Vec<Call>) {
     let scene = Scene::new();
     scene.machine("a", &[]);
     scene.status("a", &running(1));
@@ -128,7 +134,7 @@ fn furnished() -> (Scene<'static>, Vec<Call>) {
     (scene, calls)
 }
 
-fn command(scene: &Scene<'_>, call: &Call) -> Command {
+pub(crate) fn command(scene: &Scene<'_>, call: &Call) -> Command {
     let words: Vec<&str> = call.words.iter().map(String::as_str).collect();
     let mut command = if call.placed {
         scene.command(&words)
@@ -140,7 +146,7 @@ fn command(scene: &Scene<'_>, call: &Call) -> Command {
 }
 
 /// The codes of the page of errors.
-const CODES: [i32; 8] = [0, 1, 2, 3, 4, 5, 6, 7];
+pub(crate) const CODES: [i32; 8] = [0, 1, 2, 3, 4, 5, 6, 7];
 
 #[test]
 fn a_reader_that_has_gone_is_no_panic_and_no_message_for_any_command() {

@@ -2,6 +2,8 @@
 
 use std::process::{Child, Stdio};
 
+use serde_json::Value;
+
 use crate::sandbox::{Sandbox, signal, until};
 
 fn holder(sandbox: &Sandbox) -> String {
@@ -50,6 +52,7 @@ fn replicas_of_this_build_take_the_operators_place_and_give_it_back() {
     for line in raw.lines() {
         serde_json::from_str::<serde_json::Value>(line).expect("JSON");
     }
+    all_tellers_are_heard_in_order(&sandbox, &["run-"]);
     let none = sandbox.vmctl(&["logs", "nobody"]);
     assert_eq!(none.code, Some(4), "{none:?}");
     assert!(none.stderr.contains("VMC-NO-LOG") && none.stderr.contains("kube-apiserver"));
@@ -63,6 +66,56 @@ fn replicas_of_this_build_take_the_operators_place_and_give_it_back() {
         sandbox.pid("dev", "operator").is_some() && holder(&sandbox).starts_with("vmoperator")
     });
     sandbox.succeed(&["delete", "vm", "web"]);
+    // Of an object that is gone, too; and of every replica that ever had to do with it.
+    all_tellers_are_heard_in_order(&sandbox, &["run-", "operator"]);
+}
+
+/// Lines of replicas, calls to the provider and events, merged by time.
+fn all_tellers_are_heard_in_order(sandbox: &Sandbox, replicas: &[&str]) {
+    let told = sandbox.succeed(&["logs", "vm", "web", "-o", "json", "--tail", "1000"]);
+    let entries: Vec<Value> = told
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let of = |source: &str| {
+        entries
+            .iter()
+            .filter(|entry| entry["source"] == source)
+            .count()
+    };
+    assert!(
+        of("operator") >= 2 && of("provider") >= 1 && of("event") >= 1,
+        "{told}"
+    );
+    let replica = |entry: &Value| entry["replica"].as_str().unwrap_or_default().to_owned();
+    for wanted in replicas {
+        assert!(
+            entries
+                .iter()
+                .any(|entry| replica(entry).starts_with(wanted)),
+            "{wanted}: {told}"
+        );
+    }
+    let times: Vec<&str> = entries
+        .iter()
+        .map(|entry| entry["time"].as_str().unwrap())
+        .collect();
+    let times: Vec<jiff::Timestamp> = times.iter().map(|time| time.parse().unwrap()).collect();
+    assert!(times.is_sorted(), "{told}");
+    let create = entries
+        .iter()
+        .find(|entry| entry["line"]["operation"] == "create")
+        .unwrap();
+    assert_eq!(create["line"]["status"], 201, "{told}");
+    assert!(!told.contains("apiKey"), "{told}");
+    let text = sandbox.succeed(&["logs", "vm/web", "--tail", "1000"]);
+    assert_eq!(text.lines().count(), entries.len(), "{text}");
+    assert!(
+        text.contains(" provider     create 201 vm-") && text.contains(" event        Normal "),
+        "{text}"
+    );
+    let none = sandbox.vmctl(&["logs", "vm", "nobody"]);
+    assert_eq!(none.code, Some(4), "{none:?}");
 }
 
 #[test]

@@ -113,14 +113,7 @@ impl Scene<'_> {
 
     /// Starts vmctl.
     pub(crate) fn start(&self, args: &[&str]) -> Running {
-        let mut child = self.command(args).spawn().expect("vmctl can be started");
-        let stdout = collected(child.stdout.take().expect("stdout is piped"));
-        let stderr = collected(child.stderr.take().expect("stderr is piped"));
-        Running {
-            child,
-            stdout,
-            stderr,
-        }
+        begun(&mut self.command(args))
     }
 
     /// `vmctl create vm NAME` with a usual spec and further options.
@@ -216,6 +209,18 @@ pub(crate) fn running(generation: i64) -> Value {
     status["incarnation"] = json!(1);
     status["addresses"] = json!([{ "type": "InternalIP", "address": "10.0.0.7" }]);
     status
+}
+
+/// Starts a call of vmctl.
+pub(crate) fn begun(command: &mut Command) -> Running {
+    let mut child = command.spawn().expect("vmctl can be started");
+    let stdout = collected(child.stdout.take().expect("stdout is piped"));
+    let stderr = collected(child.stderr.take().expect("stderr is piped"));
+    Running {
+        child,
+        stdout,
+        stderr,
+    }
 }
 
 /// Runs a call of vmctl to its end.

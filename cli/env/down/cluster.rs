@@ -11,8 +11,8 @@ pub(super) struct Cluster {
     engine: Engine,
     name: String,
     nodes: Vec<Container>,
-    /// Whether kind ended its work on it.
-    complete: bool,
+    /// Whether it is on record that kind ended its work on it; nothing where there is no record.
+    complete: Option<bool>,
 }
 
 /// The cluster of an environment. An embedded one has none, and no engine is asked about it.
@@ -43,7 +43,7 @@ pub(super) async fn of(environment: &Environment) -> Result<Option<Cluster>, Fai
         Ok(nodes) => nodes,
         Err(error) => return Err(error.into_failure("VMC-ENGINE")),
     };
-    let complete = record.is_some_and(|record| record.complete);
+    let complete = record.map(|record| record.complete);
     Ok(Some(Cluster {
         engine,
         name,
@@ -55,7 +55,14 @@ pub(super) async fn of(environment: &Environment) -> Result<Option<Cluster>, Fai
 impl Cluster {
     /// Whether its API server may answer.
     pub(super) fn runs(&self) -> bool {
-        self.complete && !self.nodes.is_empty() && self.nodes.iter().all(|node| node.running)
+        self.complete == Some(true)
+            && !self.nodes.is_empty()
+            && self.nodes.iter().all(|node| node.running)
+    }
+
+    /// Whether kind was cut off while it made it.
+    pub(super) fn is_half_made(&self) -> bool {
+        self.complete == Some(false)
     }
 
     /// Removes its containers with their volumes.

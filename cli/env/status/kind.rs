@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::verdict;
 use crate::env::Environment;
+use crate::env::counts::Counts;
 use crate::env::report::Format;
 use crate::env::workload::{self, MOCK, OPERATOR};
 use crate::hint::{Failure, chain};
@@ -18,6 +19,8 @@ struct Found {
     nodes: Vec<String>,
     leader: Option<String>,
     lack: Option<String>,
+    /// What is inside, once it is ready.
+    counts: Option<Counts>,
 }
 
 /// Says how it is.
@@ -29,23 +32,34 @@ pub(super) async fn run(
     record: &Record,
     format: Format,
 ) -> Result<(), Failure> {
-    let mut found = Found::default();
-    found.lack = look(environment, record, &mut found)
-        .await
-        .unwrap_or_else(|failure| Some(failure.cause));
+    let found = found(environment, record).await;
     output::data(&match format {
         Format::Text => text(environment, record, &found),
         Format::Json => json!({
             "version": 1, "environment": environment.name().as_str(), "ready": found.lack.is_none(),
             "lack": found.lack, "kubeconfig": environment.kubeconfig(), "kind": record,
             "nodes": found.nodes, "leader": found.leader,
+            "inside": found.counts.as_ref().map(Counts::as_json),
         })
         .to_string(),
     })?;
     verdict(environment, found.lack)
 }
 
-/// What it lacks.
+/// What it lacks; `None` when it is ready.
+pub(super) async fn lack(environment: &Environment, record: &Record) -> Option<String> {
+    found(environment, record).await.lack
+}
+
+async fn found(environment: &Environment, record: &Record) -> Found {
+    let mut found = Found::default();
+    found.lack = look(environment, record, &mut found)
+        .await
+        .unwrap_or_else(|failure| Some(failure.cause));
+    found
+}
+
+/// The same, and what was found on the way.
 async fn look(
     environment: &Environment,
     record: &Record,
@@ -82,10 +96,11 @@ async fn look(
         }
     }
     found.leader = workload::leader(&client).await.ok().flatten();
-    Ok(found
-        .leader
-        .is_none()
-        .then(|| "no replica of the operator leads".to_owned()))
+    if found.leader.is_none() {
+        return Ok(Some("no replica of the operator leads".to_owned()));
+    }
+    found.counts = Some(Counts::of(&client).await);
+    Ok(None)
 }
 
 fn text(environment: &Environment, record: &Record, found: &Found) -> String {
@@ -109,7 +124,15 @@ fn text(environment: &Environment, record: &Record, found: &Found) -> String {
             .iter()
             .map(|node| format!("node         {node}")),
     );
-    let leader = found.leader.as_deref().unwrap_or("-");
-    lines.push(format!("leader       {leader}"));
+    match &found.counts {
+        Some(counts) => {
+            let told = counts.lines();
+            lines.extend(told.iter().map(|line| output::clean(line)));
+        }
+        None => {
+            let leader = found.leader.as_deref().unwrap_or("-");
+            lines.push(format!("leader       {leader}"));
+        }
+    }
     lines.join("\n")
 }

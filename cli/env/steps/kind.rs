@@ -10,10 +10,10 @@ use kube::api::ListParams;
 
 use super::{Steps, wait};
 use crate::clock;
-use crate::env::Environment;
 use crate::env::journal::Event;
 use crate::env::report::Outcome;
 use crate::env::workload::Image;
+use crate::env::{Environment, leftovers};
 use crate::hint::{Exit, Failure, chain};
 use crate::output::Talk;
 use crate::runtime::embedded::plane;
@@ -39,6 +39,9 @@ pub(crate) struct Options {
     /// Image of the mock provider [default: made of this very vmctl]
     #[arg(long, env = "VMCTL_MOCK_IMAGE", value_name = "IMAGE")]
     pub(crate) mock_image: Option<String>,
+    /// Whether somebody asked for kind; known once the runtime is chosen.
+    #[arg(skip)]
+    pub(crate) asked: bool,
 }
 
 /// What the steps of kind share.
@@ -193,10 +196,14 @@ impl Steps<'_> {
             cluster: cluster_name(name, self.environment.dir()),
             engine: engine.name().to_owned(),
             node_image: wanted.clone(),
+            asked: self.kind.options.asked,
             complete: false,
             kubernetes: None,
             proven: false,
         });
+        if !record.complete {
+            leftovers::settled(self.environment.dir()).await;
+        }
         let nodes = engine.nodes(&record.cluster).await;
         let nodes = nodes.map_err(|error| error.into_failure("VMC-ENGINE"))?;
         if record.complete && !nodes.is_empty() {
@@ -249,6 +256,7 @@ impl Steps<'_> {
             None => self.may_fetch("of the nodes, which --node-image would name,")?,
         }
         let cluster = record.cluster.clone();
+        record.asked = self.kind.options.asked;
         record.complete = false;
         record.proven = false;
         record.node_image.clone_from(&wanted);
@@ -275,6 +283,19 @@ impl Steps<'_> {
         self.journal.write("cluster", Event::Done, &cluster);
         self.kind.record = Some(record);
         Ok(Outcome::Done(format!("{cluster} was made")))
+    }
+
+    /// What is left of a cluster that could not be made goes, and its record with it.
+    ///
+    /// # Errors
+    /// The engine fails, or the record cannot be removed.
+    pub(crate) async fn abandon_cluster(&self) -> Result<(), Failure> {
+        if let (Some(record), Ok((engine, _))) = (self.environment.kind()?, self.kind.tools()) {
+            self.acting("cluster", "remove what is left of it");
+            let removed = engine.remove(&record.cluster).await;
+            removed.map_err(|error| error.into_failure("VMC-ENGINE"))?;
+        }
+        self.environment.forget_kind()
     }
 
     /// The API server answers, and every node is ready.

@@ -105,6 +105,11 @@ pub(super) const ENTRIES: &[Entry] = &[
         "Run `vmctl up` once with a network; the message lists what is missing.",
     ),
     entry(
+        "VMC-OWN-KUBECONFIG",
+        "Your own kubeconfig, which `--use-context` changes, cannot be read or written.",
+        "Leave the option out and use `vmctl env export`; the environment itself is up.",
+    ),
+    entry(
         "VMC-PIPE",
         "The reader of the output has gone.",
         "Nothing; it is not printed.",

@@ -1,9 +1,10 @@
 //! The container engine below kind: Docker, else Podman.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::program::{Error, Program};
+use crate::clock;
 
 /// Looks at what is there.
 const LOOK: Duration = Duration::from_secs(10);
@@ -11,6 +12,9 @@ const LOOK: Duration = Duration::from_secs(10);
 const ACT: Duration = Duration::from_secs(60);
 /// Transfers of images.
 const TRANSFER: Duration = Duration::from_secs(600);
+/// How often containers that do not go are removed again, and the pause in between.
+const REMOVALS: usize = 20;
+const PAUSE: Duration = Duration::from_millis(500);
 /// Label that kind puts on the containers of a cluster.
 const LABEL: &str = "io.x-k8s.kind.cluster";
 
@@ -29,6 +33,17 @@ pub(crate) struct Container {
     pub(crate) name: String,
     /// Whether it runs.
     pub(crate) running: bool,
+}
+
+/// What an engine says about the machine that it runs on. What it does not say is missing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Host {
+    /// Version of control groups, 1 or 2.
+    pub(crate) cgroups: Option<u32>,
+    /// Where images and containers are kept.
+    pub(crate) root: Option<PathBuf>,
+    /// Whether it runs without the rights of root.
+    pub(crate) rootless: bool,
 }
 
 impl Engine {
@@ -72,6 +87,21 @@ impl Engine {
         &self.version
     }
 
+    /// What it says about its machine.
+    ///
+    /// # Errors
+    /// The engine fails.
+    pub(crate) async fn host(&self) -> Result<Host, Error> {
+        let form = match self.name {
+            "podman" => {
+                "{{.Host.CgroupsVersion}}\t{{.Store.GraphRoot}}\t{{.Host.Security.Rootless}}"
+            }
+            _docker => "{{.CgroupVersion}}\t{{.DockerRootDir}}\t{{.SecurityOptions}}",
+        };
+        let said = self.program.run(&["info", "--format", form], LOOK).await?;
+        Ok(host(&said))
+    }
+
     /// The containers of a cluster; none when there is no such cluster.
     ///
     /// # Errors
@@ -92,19 +122,28 @@ impl Engine {
         self.program.run(&["start", container], ACT).await.map(drop)
     }
 
-    /// Removes the containers of a cluster with their volumes. Returns how many there were.
+    /// Removes the containers of a cluster with their volumes. Returns how many there were. One that is just being made or
+    /// removed may take a few looks.
     ///
     /// # Errors
-    /// The engine fails.
+    /// The engine fails, or something stays.
     pub(crate) async fn remove(&self, cluster: &str) -> Result<usize, Error> {
-        let nodes = self.nodes(cluster).await?;
-        if nodes.is_empty() {
-            return Ok(0);
+        let mut nodes = self.nodes(cluster).await?;
+        let count = nodes.len();
+        let mut outcome = Ok(String::new());
+        for _look in 0..REMOVALS {
+            if nodes.is_empty() {
+                return Ok(count);
+            }
+            let mut args = vec!["rm", "--force", "--volumes"];
+            args.extend(nodes.iter().map(|node| node.name.as_str()));
+            outcome = self.program.run(&args, ACT).await;
+            nodes = self.nodes(cluster).await?;
+            if !nodes.is_empty() {
+                clock::sleep(PAUSE).await;
+            }
         }
-        let mut args = vec!["rm", "--force", "--volumes"];
-        args.extend(nodes.iter().map(|node| node.name.as_str()));
-        self.program.run(&args, ACT).await?;
-        Ok(nodes.len())
+        outcome.map(|_said| count)
     }
 
     /// Whether a node's runtime has an image.
@@ -151,6 +190,17 @@ impl Engine {
     }
 }
 
+fn host(said: &str) -> Host {
+    let mut fields = said.trim_end_matches('\n').split('\t');
+    let mut field = || fields.next().unwrap_or_default().trim();
+    let (cgroups, root, security) = (field(), field(), field());
+    Host {
+        cgroups: cgroups.trim_start_matches('v').parse().ok(),
+        root: (!root.is_empty()).then(|| PathBuf::from(root)),
+        rootless: security == "true" || security.contains("rootless"),
+    }
+}
+
 fn parse(list: &str) -> Vec<Container> {
     let lines = list.lines().filter_map(|line| line.split_once('\t'));
     lines
@@ -164,6 +214,17 @@ fn parse(list: &str) -> Vec<Container> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn either_engine_tells_about_its_machine_and_may_leave_things_out() {
+        let docker = host("1\t/var/lib/docker\t[name=seccomp,profile=builtin]\n");
+        assert_eq!((docker.cgroups, docker.rootless), (Some(1), false));
+        assert_eq!(docker.root, Some(PathBuf::from("/var/lib/docker")));
+        let podman = host("v2\t/home/me/storage\ttrue\n");
+        assert_eq!((podman.cgroups, podman.rootless), (Some(2), true));
+        assert!(host("2\t/x\t[name=rootless]").rootless);
+        assert_eq!(host(""), Host::default());
+    }
 
     #[test]
     fn containers_are_read_with_their_state() {

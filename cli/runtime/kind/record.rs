@@ -19,6 +19,9 @@ pub(crate) struct Record {
     pub(crate) engine: String,
     /// The node image that was asked for; kind's own when none was.
     pub(crate) node_image: Option<String>,
+    /// Whether somebody asked for kind or for the node image; where nobody did, another runtime may take over.
+    #[serde(default)]
+    pub(crate) asked: bool,
     /// Whether kind ended its work; a cluster without that is a torso.
     pub(crate) complete: bool,
     /// Version of the API server, once it answered.
@@ -48,6 +51,14 @@ impl Record {
         Ok(text.map(|text| serde_json::from_str(&text)).transpose()?)
     }
 
+    /// Removes it: the environment is no longer one of kind.
+    ///
+    /// # Errors
+    /// It cannot be removed.
+    pub(crate) fn remove(dir: &Path) -> Result<(), Error> {
+        Ok(files::remove_if_there(&dir.join(FILE))?)
+    }
+
     /// Writes it, where it differs. True when it did.
     ///
     /// # Errors
@@ -70,6 +81,7 @@ mod tests {
             cluster: "vmctl-dev-123456".to_owned(),
             engine: "docker".to_owned(),
             node_image: None,
+            asked: true,
             complete: false,
             kubernetes: None,
             proven: false,
@@ -77,6 +89,9 @@ mod tests {
         assert!(record.write(dir.path()).unwrap());
         assert!(!record.write(dir.path()).unwrap());
         assert_eq!(Record::read(dir.path()).unwrap(), Some(record));
+        Record::remove(dir.path()).unwrap();
+        Record::remove(dir.path()).unwrap();
+        assert!(Record::read(dir.path()).unwrap().is_none());
         std::fs::write(dir.path().join(FILE), "{").unwrap();
         let error = Record::read(dir.path()).unwrap_err();
         assert_eq!(error.to_string(), "kind.json is damaged");

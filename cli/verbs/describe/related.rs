@@ -78,13 +78,11 @@ impl Related {
         self.config = config.map_err(|error| error.to_string());
         self.owned = owned(cluster, object).await;
         let (uid, key) = (Object(object).uid(), key(object));
-        let outlets = Outlets::of(cluster.environment.as_ref());
+        let outlets = Outlets::of(cluster.environment.as_ref()).await;
+        let id = object["status"]["id"].as_str();
+        let ours = |call: &Value| call["uid"] == uid || id.is_some_and(|id| call["vmId"] == id);
         self.calls = match &outlets {
-            Ok(outlets) => {
-                outlets
-                    .provider_calls(uid, object["status"]["id"].as_str())
-                    .await
-            }
+            Ok(outlets) => outlets.provider_calls(ours).await,
             Err(why) => Err(why.clone()),
         };
         self.queue = match &outlets {

@@ -30,6 +30,14 @@ impl FromStr for Subject {
 }
 
 impl Subject {
+    /// The VirtualMachine of that namespace and name.
+    pub(in crate::verbs) fn of(namespace: &str, name: &str) -> Self {
+        Self {
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+        }
+    }
+
     /// Whether a line of ours names it.
     pub(in crate::verbs) fn is_in(&self, line: &str) -> bool {
         let Ok(fields) = serde_json::from_str::<Map<String, Value>>(line) else {
@@ -42,9 +50,20 @@ impl Subject {
 
 /// The line for people: time, level, object, message, the other fields.
 pub(in crate::verbs) fn told(line: &str) -> String {
-    let Ok(mut fields) = serde_json::from_str::<Map<String, Value>>(line) else {
-        return clean(line);
-    };
+    match parts(line) {
+        Some((time, rest)) => format!("{} {rest}", clock(&time)),
+        None => clean(line),
+    }
+}
+
+/// Hours to milliseconds: the day is in the file.
+pub(in crate::verbs) fn clock(time: &str) -> String {
+    clean(time.get(11..23).unwrap_or(time))
+}
+
+/// The time of a line of ours as it was written, and all the rest for people; `None` where it is none of ours.
+pub(in crate::verbs) fn parts(line: &str) -> Option<(String, String)> {
+    let mut fields = serde_json::from_str::<Map<String, Value>>(line).ok()?;
     let mut take = |field: &str| match fields.remove(field) {
         Some(Value::String(text)) => text,
         Some(other) => other.to_string(),
@@ -52,13 +71,11 @@ pub(in crate::verbs) fn told(line: &str) -> String {
     };
     let (time, level, message) = (take("timestamp"), take("level"), take("message"));
     if message.is_empty() {
-        return clean(line);
+        return None;
     }
     let (namespace, name, kind) = (take("namespace"), take("name"), take("kind"));
     take("target");
-    // Hours to milliseconds: the day is in the file.
-    let time = time.get(11..23).unwrap_or(&time);
-    let mut text = format!("{time} {level:<5}");
+    let mut text = format!("{level:<5}");
     if !kind.is_empty() {
         let _ = write!(text, " {kind}");
     }
@@ -72,7 +89,7 @@ pub(in crate::verbs) fn told(line: &str) -> String {
             other => write!(text, " {field}={other}"),
         };
     }
-    clean(&text)
+    Some((time, clean(&text)))
 }
 
 #[cfg(test)]

@@ -46,6 +46,37 @@ impl Quantile {
     }
 }
 
+/// The histogram of calls to providers.
+const DURATION: &str = "vmoperator_provider_call_duration_seconds";
+/// The quantiles that are told.
+const SHARES: [(&str, f64); 3] = [("p50", 0.5), ("p95", 0.95), ("p99", 0.99)];
+
+/// The calls of one operation.
+struct Calls {
+    operation: String,
+    count: i64,
+    errors: i64,
+    quantiles: [(&'static str, Quantile); 3],
+}
+
+impl Calls {
+    fn as_json(&self) -> Value {
+        let mut row =
+            json!({ "operation": self.operation, "calls": self.count, "errors": self.errors });
+        for (name, quantile) in self.quantiles {
+            row[name] = match quantile {
+                Quantile::About(seconds) => json!(seconds),
+                Quantile::None => Value::Null,
+                Quantile::Beyond(bound) => {
+                    row[format!("{name}Above")] = json!(bound);
+                    Value::Null
+                }
+            };
+        }
+        row
+    }
+}
+
 impl Scrape {
     /// Reads the text form; lines that are none are left out.
     pub(super) fn parse(text: &str) -> Self {
@@ -76,29 +107,40 @@ impl Scrape {
 
     /// A row per operation: name, calls, errors, three quantiles of their duration.
     pub(super) fn calls(&self) -> Vec<Vec<Value>> {
-        let metric = "vmoperator_provider_call_duration_seconds";
-        let row = |operation: &String| {
-            let label = [("operation", operation.as_str())];
-            let quantile = |share| json!(self.quantile(metric, &label, share).words());
-            vec![
-                json!(operation),
-                json!(self.sum(&format!("{metric}_count"), &label)),
-                json!(self.sum("vmoperator_provider_errors_total", &label)),
-                quantile(0.5),
-                quantile(0.95),
-                quantile(0.99),
-            ]
+        let row = |calls: Calls| {
+            let words = |(_, quantile): &(&str, Quantile)| json!(quantile.words());
+            let mut row = vec![
+                json!(calls.operation),
+                json!(calls.count),
+                json!(calls.errors),
+            ];
+            row.extend(calls.quantiles.iter().map(words));
+            row
         };
-        self.values(&format!("{metric}_count"), "operation")
-            .iter()
-            .map(row)
-            .collect()
+        self.all_calls().into_iter().map(row).collect()
     }
 
-    /// Both for programs.
+    fn all_calls(&self) -> Vec<Calls> {
+        let of = |operation: &String| {
+            let label = [("operation", operation.as_str())];
+            let quantile = |(name, share)| (name, self.quantile(DURATION, &label, share));
+            Calls {
+                operation: operation.clone(),
+                count: self.sum(&format!("{DURATION}_count"), &label),
+                errors: self.sum("vmoperator_provider_errors_total", &label),
+                quantiles: SHARES.map(quantile),
+            }
+        };
+        let operations = self.values(&format!("{DURATION}_count"), "operation");
+        operations.iter().map(of).collect()
+    }
+
+    /// Both for programs: quantiles in seconds. One that cannot be told is null; where it lies beyond the largest bound,
+    /// that bound stands beside it.
     pub(super) fn summary(&self) -> Value {
+        let calls: Vec<Value> = self.all_calls().iter().map(Calls::as_json).collect();
         json!({ "version": 1, "queues": rows(&["name", "ready", "delayed", "running", "passes", "errors"], self.queues()),
-            "providerCalls": rows(&["operation", "calls", "errors", "p50", "p95", "p99"], self.calls()) })
+            "providerCalls": calls })
     }
 
     fn values(&self, metric: &str, label: &str) -> BTreeSet<String> {
@@ -279,6 +321,15 @@ no number
             scrape.quantile(metric, &[("operation", "create")], 0.7),
             Quantile::About(0.55)
         );
+    }
+
+    #[test]
+    fn for_programs_a_quantile_is_a_number_of_seconds_or_null() {
+        let summary = Scrape::parse(TEXT).summary();
+        let create = json!({ "operation": "create", "calls": 10, "errors": 3, "p50": 0.1, "p95": null, "p95Above": 1.0,
+            "p99": null, "p99Above": 1.0 });
+        let get = json!({ "operation": "get", "calls": 0, "errors": 0, "p50": null, "p95": null, "p99": null });
+        assert_eq!(summary["providerCalls"], json!([create, get]));
     }
 
     #[test]

@@ -16,6 +16,7 @@ use crate::controller::{AFTER_CONFLICT, patch};
 use crate::domain::{ErrorKind, ObjectKey, Uid};
 use crate::lifecycle::{Config, ConfigProblem, Event, Losses, Requeue};
 use crate::runtime::clock::Clock;
+use crate::runtime::failpoint;
 
 /// What the ProviderConfigs' queue holds.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -274,6 +275,9 @@ impl<N: Connect> ConfigReconciler<N> {
             self.clock.wall(),
         );
         new.orphans = self.orphans.shown(&key, old.orphans);
+        if new.orphans != old.orphans {
+            failpoint::reach("report-orphans");
+        }
         let value = |status| serde_json::to_value(status).unwrap_or_default();
         if let Some(difference) = patch::between(&value(&old), &value(&new)) {
             let written = self.cluster.patch_config_status(config, difference).await?;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
 use super::Told;
 use super::metrics::{Ending, EventMetrics};
@@ -42,6 +43,8 @@ pub struct EventWriter<A> {
     book: Book,
     clock: Arc<dyn Clock>,
     metrics: EventMetrics,
+    /// Between two writes.
+    pause: Duration,
 }
 
 impl<A: EventApi> EventWriter<A> {
@@ -57,23 +60,35 @@ impl<A: EventApi> EventWriter<A> {
             book: Book::default(),
             clock,
             metrics,
+            pause: PAUSE,
         }
     }
 
-    /// Writes events until nobody can tell any more. Cancelling it loses what is queued.
-    pub async fn run(mut self) {
+    /// Writes events until `over` says that nothing more will be told; then it writes what is queued and what is
+    /// collected, one after another, and ends. Cancelling it loses what is not written by then.
+    pub async fn run(mut self, over: CancellationToken) {
         loop {
             let due = self.book.due().unwrap_or(Moment::END);
             tokio::select! {
                 told = self.told.recv() => match told {
                     Some(told) => self.take(&told).await,
-                    None => return,
+                    None => break,
                 },
                 () = wait_until(self.clock.as_ref(), due), if due < Moment::END => {}
+                () = over.cancelled(), if !self.told.is_closed() => {
+                    self.told.close();
+                    self.pause = Duration::ZERO;
+                }
             }
-            while let Some((key, repeat)) = self.book.next(self.clock.now()) {
-                self.repeat(key, &repeat).await;
-            }
+            self.repeat_until(self.clock.now()).await;
+        }
+        self.repeat_until(Moment::END).await;
+    }
+
+    /// Writes the repeats that are due by then.
+    async fn repeat_until(&mut self, due: Moment) {
+        while let Some((key, repeat)) = self.book.next(due) {
+            self.repeat(key, &repeat).await;
         }
     }
 
@@ -113,6 +128,6 @@ impl<A: EventApi> EventWriter<A> {
             tracing::debug!(%error, "event not written");
             self.book.forget(&key);
         }
-        wait_until(self.clock.as_ref(), self.clock.now() + PAUSE).await;
+        wait_until(self.clock.as_ref(), self.clock.now() + self.pause).await;
     }
 }

@@ -17,11 +17,12 @@ impl Knowledge {
         since: Moment,
     ) -> (Losses, Vec<(Uid, InstanceId)>) {
         let (mut losses, mut unlooked) = (Losses::default(), Vec::new());
-        for entry in self.lock().objects.values() {
+        let inner = self.lock();
+        let users = inner.users.of(namespace, config);
+        for entry in users.filter_map(|key| inner.objects.get(key)) {
             let object = &entry.newest().object;
-            let uses = *object.key.namespace == *namespace && object.provider_ref == config;
             let held = matches!(object.intent, IntentState::OtherCluster(_));
-            let Some(recorded) = object.known().filter(|_| uses) else {
+            let Some(recorded) = object.known() else {
                 continue;
             };
             if object.deleting || object.paused || held {

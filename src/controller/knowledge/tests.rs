@@ -237,3 +237,26 @@ fn whoever_is_present_or_departed_is_not_without_an_object() {
     knowledge.forget_departed(&uid());
     assert_eq!(without(&knowledge), ["u-1", "u-2"]);
 }
+
+#[test]
+fn who_refers_to_a_config_is_known_from_its_arrival_to_its_end_and_no_longer() {
+    let knowledge = Knowledge::default();
+    let users = |config: &str| knowledge.users_of("team-a", config).0;
+    arrive(&knowledge, bare(), "10");
+    arrive(&knowledge, intended(1), "11");
+    assert_eq!(users("default"), [key()]);
+    assert!(users("other").is_empty() && knowledge.users_of("team-b", "default").0.is_empty());
+    // No rule allows it, but somebody may have taken the rule away.
+    let moved = with(intended(1), |o| o.provider_ref = "other".to_owned());
+    arrive(&knowledge, moved.clone(), "12");
+    assert_eq!((users("default"), users("other")), (vec![], vec![key()]));
+    // The next object of this name, which a live read shows first.
+    let next = of_uid("u-2", bare());
+    let before = knowledge.newest(&key());
+    let now = Some(view(next, "13"));
+    knowledge.read_live(&policy(), &key(), before.as_ref(), now, NOW);
+    assert_eq!((users("default"), users("other")), (vec![key()], vec![]));
+    knowledge.vanished(&policy(), &key(), &Uid::new("u-2"));
+    assert!(users("default").is_empty());
+    assert!(knowledge.lock().users.is_empty());
+}

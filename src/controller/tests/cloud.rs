@@ -13,7 +13,7 @@ use crate::domain::{
 };
 use crate::lifecycle::fixtures::{self, MADE_AT, nth};
 use crate::lifecycle::{Config, ConfigProblem};
-use crate::provider::{Inventory, Page, Provider};
+use crate::provider::{Inventory, Page, Provider, Turn};
 
 /// The cloud. Cloning shares it.
 #[derive(Clone, Debug, Default)]
@@ -26,6 +26,8 @@ pub(super) struct CloudState {
     pub(super) faults: VecDeque<Fault>,
     pub(super) calls: Vec<&'static str>,
     pub(super) bodies: Vec<String>,
+    /// Why no create gets its turn.
+    pub(super) held: Option<ErrorKind>,
     revision: u64,
 }
 
@@ -136,6 +138,13 @@ impl Provider for Cloud {
             return lost;
         }
         made.or_else(|kind| failed(kind, Operation::Create))
+    }
+
+    async fn line_up(&self) -> Result<Turn, ProviderError> {
+        match self.lock().held {
+            Some(kind) => failed(kind, Operation::Create),
+            None => Ok(Turn::default()),
+        }
     }
 
     async fn get(&self, id: &InstanceId) -> Result<Instance, ProviderError> {

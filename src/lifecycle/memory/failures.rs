@@ -21,6 +21,17 @@ impl Memory {
         self.failure.as_ref()
     }
 
+    /// A pass begins after so many that failed in a row.
+    pub fn begins_after(&mut self, failures: u32) {
+        self.failed_passes = failures;
+    }
+
+    /// How many passes failed in a row before the present one.
+    #[must_use]
+    pub fn failed_passes(&self) -> u32 {
+        self.failed_passes
+    }
+
     /// A call to the provider failed.
     pub fn failed(&mut self, error: &ProviderError, now: Moment) {
         if error.operation == Operation::Create && error.kind == ErrorKind::Invalid {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::Memory;
-use crate::domain::Moment;
+use crate::domain::{InstancePhase, Moment};
 
 /// Whether the instance that an object knows of is where it should be, as far as this process saw.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -14,6 +14,8 @@ pub struct Presence {
     looked: Option<Moment>,
     /// Since when looks show that it is not there.
     missing: Option<Moment>,
+    /// Since when it is being prepared, as far as this process saw: the provider's clock is another one than ours.
+    preparing: Option<Moment>,
 }
 
 impl Presence {
@@ -36,7 +38,23 @@ impl Presence {
             made: Some(now),
             looked: Some(now),
             missing: None,
+            preparing: None,
         };
+    }
+
+    /// It was shown in this phase.
+    pub fn shows(&mut self, phase: &InstancePhase, now: Moment) {
+        if *phase == InstancePhase::Provisioning {
+            self.preparing.get_or_insert(now);
+        } else {
+            self.preparing = None;
+        }
+    }
+
+    /// Since when this process sees it being prepared.
+    #[must_use]
+    pub fn preparing(&self) -> Option<Moment> {
+        self.preparing
     }
 
     /// It was looked for and is there, or something that cannot be told from it. `began`: what was shown is no older.

@@ -1,6 +1,6 @@
 //! The object's state as conditions: judged from what was seen, never from what the status said before.
 
-use crate::api::condition::{ConditionStatus, ConditionType, Wanted};
+use crate::api::condition::{ConditionStatus, ConditionType, Wanted, find};
 use crate::api::{Phase, VirtualMachineStatus};
 use crate::domain::{ErrorKind, Instance, InstancePhase, ProviderError, Reason};
 use crate::lifecycle::decide::reason_of;
@@ -47,7 +47,7 @@ impl Picture {
             | Outcome::DeleteAccepted => failed_look(seen),
         };
         let provider_ready = provider_ready(seen, plan, failure);
-        let provisioned = provisioned(policy, seen, plan, failure, instance);
+        let provisioned = provisioned((policy, old), seen, plan, failure, instance);
         let synced = synced(seen, instance);
         let reason = plan.reason;
         let paused = matches!(reason, Reason::Paused | Reason::BlockedByPause)
@@ -139,7 +139,7 @@ pub(super) fn phase_of(phase: &InstancePhase) -> Phase {
 }
 
 fn provisioned(
-    policy: &Policy,
+    (policy, old): (&Policy, &VirtualMachineStatus),
     seen: &Observed<'_>,
     plan: &Plan,
     failure: Option<&ProviderError>,
@@ -148,7 +148,7 @@ fn provisioned(
     let object = seen.object;
     let leaves = object.deleting && object.known().is_some();
     if let Some(instance) = instance.filter(|_| !leaves) {
-        return provisioned_with(policy, seen, instance);
+        return provisioned_with((policy, old), seen, instance);
     }
     match (plan.reason, failure) {
         (
@@ -219,13 +219,17 @@ fn unfindable(seen: &Observed<'_>) -> Option<&'static str> {
     })
 }
 
-fn provisioned_with(policy: &Policy, seen: &Observed<'_>, instance: &Instance) -> Verdict {
+fn provisioned_with(
+    (policy, old): (&Policy, &VirtualMachineStatus),
+    seen: &Observed<'_>,
+    instance: &Instance,
+) -> Verdict {
     let others = &seen.sighting.others;
     match instance.phase {
         InstancePhase::Failed => {
             Verdict::no(Reason::InstanceFailed, words::instance_failed(instance))
         }
-        InstancePhase::Provisioning if is_slow(policy, seen, instance) => Verdict::no(
+        InstancePhase::Provisioning if is_slow(policy, seen, old) => Verdict::no(
             Reason::ProvisioningSlow,
             words::slow(instance, policy.provisioning_deadline),
         ),
@@ -246,14 +250,13 @@ fn provisioned_with(policy: &Policy, seen: &Observed<'_>, instance: &Instance) -
     }
 }
 
-/// Shown to people only, so the two wall clocks may be compared.
-fn is_slow(policy: &Policy, seen: &Observed<'_>, instance: &Instance) -> bool {
-    instance
-        .created_at
-        .parse::<jiff::Timestamp>()
-        .ok()
-        .and_then(|made| std::time::Duration::try_from(seen.wall.duration_since(made)).ok())
-        .is_some_and(|age| age > policy.provisioning_deadline)
+/// Counted by this process's own clock, because the provider's may show another time. What was told before a restart
+/// stays told.
+fn is_slow(policy: &Policy, seen: &Observed<'_>, old: &VirtualMachineStatus) -> bool {
+    let told = find(&old.conditions, ConditionType::Provisioned)
+        .is_some_and(|one| one.reason == Reason::ProvisioningSlow.as_str());
+    let since = seen.memory.presence().preparing();
+    told || since.is_some_and(|since| seen.now.since(since) > policy.provisioning_deadline)
 }
 
 fn synced(seen: &Observed<'_>, instance: Option<&Instance>) -> Verdict {

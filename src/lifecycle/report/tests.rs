@@ -1,10 +1,11 @@
 mod doubts;
 mod laws;
+mod operation;
 mod requeue;
 
 use super::*;
 use crate::api::condition::{ConditionType, find, is_true};
-use crate::domain::{ClusterId, InstancePhase, Operation};
+use crate::domain::{ClusterId, ErrorKind, InstancePhase, Operation};
 use crate::lifecycle::due::{Due, Find, due};
 use crate::lifecycle::fixtures::{
     KEY_LIFE, NOW, answered, bare, born, config, created, deleting, failure, instance, intended,

@@ -94,6 +94,9 @@ pub(super) fn provider_problem(error: &ProviderError) -> String {
         ErrorKind::EndpointNotAllowed => {
             "the endpoint is not one that this operator may talk to; see --endpoint-allow"
         }
+        ErrorKind::RateLimited if error.is_wait() => {
+            "it waits for its turn: more is asked of the provider than it takes, or than spec.rateLimit of the ProviderConfig lets through"
+        }
         ErrorKind::RateLimited => "the provider answers that there are too many requests",
         ErrorKind::Forbidden => "the API key does not allow this operation",
         ErrorKind::Malformed => "the provider's answer cannot be understood",

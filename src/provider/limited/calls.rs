@@ -2,17 +2,19 @@
 
 use std::time::Duration;
 
-use super::Limited;
+use super::{Limited, Rate};
 use crate::domain::{
     Capabilities, CreateBody, ErrorKind, IdempotencyKey, Instance, InstanceId, Moment, Operation,
     Owner, ProviderError,
 };
-use crate::provider::{Changes, Page, Provider};
+use crate::provider::{Changes, Page, Provider, Turn};
 
 impl<P: Provider> Provider for Limited<P> {
     async fn capabilities(&self) -> Result<Capabilities, ProviderError> {
-        self.call(Operation::Capabilities, || self.inner.capabilities())
-            .await
+        self.call(Operation::Capabilities, Rate::ToTake, || {
+            self.inner.capabilities()
+        })
+        .await
     }
 
     async fn create(
@@ -21,26 +23,40 @@ impl<P: Provider> Provider for Limited<P> {
         body: &CreateBody,
         start_before: Moment,
     ) -> Result<Instance, ProviderError> {
-        self.call(Operation::Create, || async {
-            if self.limits.time.now() >= start_before {
-                let kind = ErrorKind::TooLate;
-                return Err(self.limits.refuse(kind, Operation::Create, None));
-            }
-            self.inner.create(key, body, start_before).await
-        })
-        .await
+        self.create_at(Rate::ToTake, (key, body), start_before)
+            .await
+    }
+
+    /// Takes a place in the rate, and lets the place among the calls in flight go again: other calls of the same turn
+    /// may come before the create.
+    async fn line_up(&self) -> Result<Turn, ProviderError> {
+        let admitted = self.admit(Operation::Create, Rate::ToTake).await;
+        admitted.map(|_| Turn::default())
+    }
+
+    async fn create_in(
+        &self,
+        _: Turn,
+        key: &IdempotencyKey,
+        body: &CreateBody,
+        start_before: Moment,
+    ) -> Result<Instance, ProviderError> {
+        self.create_at(Rate::Taken, (key, body), start_before).await
     }
 
     async fn get(&self, id: &InstanceId) -> Result<Instance, ProviderError> {
-        self.call(Operation::Get, || self.inner.get(id)).await
+        self.call(Operation::Get, Rate::ToTake, || self.inner.get(id))
+            .await
     }
 
     async fn find(&self, owner: &Owner) -> Result<Vec<Instance>, ProviderError> {
-        self.call(Operation::List, || self.inner.find(owner)).await
+        self.call(Operation::List, Rate::ToTake, || self.inner.find(owner))
+            .await
     }
 
     async fn page(&self, token: Option<&str>) -> Result<Page, ProviderError> {
-        self.call(Operation::List, || self.inner.page(token)).await
+        self.call(Operation::List, Rate::ToTake, || self.inner.page(token))
+            .await
     }
 
     /// Takes no place and no turn, which it would hold for as long as nothing happens; the breaker, which counts
@@ -66,6 +82,25 @@ impl<P: Provider> Provider for Limited<P> {
     }
 
     async fn delete(&self, id: &InstanceId) -> Result<(), ProviderError> {
-        self.call(Operation::Delete, || self.inner.delete(id)).await
+        self.call(Operation::Delete, Rate::ToTake, || self.inner.delete(id))
+            .await
+    }
+}
+
+impl<P: Provider> Limited<P> {
+    async fn create_at(
+        &self,
+        rate: Rate,
+        (key, body): (&IdempotencyKey, &CreateBody),
+        start_before: Moment,
+    ) -> Result<Instance, ProviderError> {
+        self.call(Operation::Create, rate, || async {
+            if self.limits.time.now() >= start_before {
+                let kind = ErrorKind::TooLate;
+                return Err(self.limits.refuse(kind, Operation::Create, None));
+            }
+            self.inner.create(key, body, start_before).await
+        })
+        .await
     }
 }

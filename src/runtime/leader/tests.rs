@@ -1,5 +1,5 @@
 mod fake;
-mod swarm;
+pub(crate) mod swarm;
 
 use super::{Leader, Lost, Options, Watchdog, identity};
 use crate::domain::term::Term;

@@ -163,7 +163,7 @@ impl Collector for Queues {
         })?;
         each(
             "workqueue_retries",
-            "Times a key went into back-off",
+            "Times a key failed and was to be tried again",
             Counter,
             |s| s.counts.retries as f64,
         )

@@ -103,7 +103,7 @@ impl Default for Options {
 pub struct Counts {
     /// Times a key became ready.
     pub adds: u64,
-    /// Times a key went into back-off.
+    /// Times a key failed and was to be tried again.
     pub retries: u64,
 }
 

@@ -7,6 +7,7 @@ use super::status::{Failure, Observer, WatchStatus};
 use super::store::{Store, Writer};
 use crate::domain::time::Moment;
 use crate::runtime::clock::{Clock, wait_until};
+use crate::runtime::failpoint;
 use futures::{Stream, StreamExt};
 use kube::api::{ListParams, WatchParams};
 use kube::core::WatchEvent;
@@ -129,6 +130,7 @@ where
         let mut version = None;
         loop {
             self.status.beat(self.clock.now());
+            failpoint::reach("watch");
             let next = match &version {
                 None => match self.list().await {
                     Ok(listed) => {

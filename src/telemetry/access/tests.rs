@@ -12,11 +12,26 @@ struct Book {
     rights: AtomicUsize,
     allowed: Mutex<Vec<String>>,
     away: AtomicBool,
+    /// Moved on by each question, as if its answer took a moment.
+    clock: Option<Arc<ManualClock>>,
+}
+
+impl Book {
+    /// Others run meanwhile, and time goes on.
+    async fn think(&self) {
+        for _ in 0..3 {
+            tokio::task::yield_now().await;
+        }
+        if let Some(clock) = &self.clock {
+            clock.advance(Duration::from_millis(1));
+        }
+    }
 }
 
 impl Authority for Arc<Book> {
     async fn who(&self, token: &str) -> Result<Option<User>, NoAnswer> {
         self.tokens.fetch_add(1, Ordering::SeqCst);
+        self.think().await;
         if self.away.load(Ordering::SeqCst) {
             return Err(NoAnswer("away".to_owned()));
         }
@@ -28,6 +43,7 @@ impl Authority for Arc<Book> {
 
     async fn may(&self, user: &User, verb: &str, path: &str) -> Result<bool, NoAnswer> {
         self.rights.fetch_add(1, Ordering::SeqCst);
+        self.think().await;
         let right = format!("{} {verb} {path}", user.name);
         Ok(self.allowed.lock().unwrap().contains(&right))
     }
@@ -142,4 +158,60 @@ async fn the_verb_is_the_method_and_the_path_counts() {
     assert!(check(&Method::PUT, "/debug/log-level").await.is_ok());
     assert!(check(&Method::GET, "/debug/log-level").await.is_err());
     assert!(check(&Method::PUT, "/debug/state").await.is_err());
+}
+
+/// A rig whose authority needs a moment for each answer.
+fn slow_rig() -> Rig {
+    let clock = Arc::new(ManualClock::default());
+    let book = Arc::new(Book {
+        clock: Some(Arc::clone(&clock)),
+        ..Book::default()
+    });
+    let access = Access::new(Arc::clone(&book), Arc::clone(&clock) as _);
+    Rig {
+        book,
+        clock,
+        access,
+    }
+}
+
+#[tokio::test]
+async fn a_burst_of_requests_with_one_token_asks_once() {
+    let rig = slow_rig();
+    rig.allow("good-1 get /metrics");
+    let burst = (0..100).map(|_| rig.get(Some("Bearer good-1")));
+    let answers = futures::future::join_all(burst).await;
+    assert!(answers.iter().all(Result::is_ok), "{answers:?}");
+    assert_eq!(rig.asked(), (1, 1));
+    let burst = (0..100).map(|_| rig.get(Some("Bearer good-2")));
+    let answers = futures::future::join_all(burst).await;
+    assert!(answers.iter().all(Result::is_err), "{answers:?}");
+    assert_eq!(rig.asked(), (2, 2), "a no is shared like a yes");
+}
+
+#[tokio::test]
+async fn a_burst_that_meets_silence_shares_it_and_the_next_request_asks_again() {
+    let rig = slow_rig();
+    rig.allow("good-1 get /metrics");
+    rig.book.away.store(true, Ordering::SeqCst);
+    let burst = (0..100).map(|_| rig.get(Some("Bearer good-1")));
+    let answers = futures::future::join_all(burst).await;
+    let silent = |answer: &Result<(), Refusal>| matches!(answer, Err(Refusal::NoAnswer(_)));
+    assert!(answers.iter().all(silent), "{answers:?}");
+    assert_eq!(rig.asked(), (1, 0));
+    rig.book.away.store(false, Ordering::SeqCst);
+    assert_eq!(rig.get(Some("Bearer good-1")).await, Ok(()));
+    assert_eq!(rig.asked(), (2, 1));
+}
+
+#[tokio::test]
+async fn whoever_gives_up_asking_leaves_the_question_to_the_next() {
+    let rig = slow_rig();
+    rig.allow("good-1 get /metrics");
+    let mut first = Box::pin(rig.get(Some("Bearer good-1")));
+    let second = rig.get(Some("Bearer good-1"));
+    assert!(futures::poll!(&mut first).is_pending());
+    drop(first);
+    assert_eq!(second.await, Ok(()));
+    assert_eq!(rig.asked(), (2, 1));
 }

@@ -3,6 +3,8 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
+use tokio_util::sync::CancellationToken;
+
 use super::*;
 use crate::controller::ClusterError;
 use crate::controller::events::series::Repeat;
@@ -44,6 +46,8 @@ struct Rig {
     api: Api,
     queue: EventQueue,
     metrics: EventMetrics,
+    over: CancellationToken,
+    writing: tokio::task::JoinHandle<()>,
 }
 
 impl Rig {
@@ -52,15 +56,18 @@ impl Rig {
         let (api, metrics) = (Api::default(), EventMetrics::default());
         let clock = Arc::new(TokioClock::new());
         let (queue, writer) = EventQueue::with_room(api.clone(), clock, metrics.clone(), room);
+        let over = CancellationToken::new();
         #[expect(
             clippy::disallowed_methods,
             reason = "the operator's part is the test's"
         )]
-        tokio::spawn(writer.run());
+        let writing = tokio::spawn(writer.run(over.clone()));
         Self {
             api,
             queue,
             metrics,
+            over,
+            writing,
         }
     }
 
@@ -158,6 +165,34 @@ async fn a_storm_of_one_object_is_limited() {
         (rig.count(Ending::Created), rig.count(Ending::Limited)),
         (20, 80)
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_stops_writes_what_is_queued_and_what_is_collected_and_then_ends() {
+    let rig = Rig::start(1_000);
+    for number in 0..300 {
+        rig.tell(&format!("web-{number}"), Reason::Created);
+    }
+    for _ in 0..5 {
+        rig.tell("web-0", Reason::Stopped);
+    }
+    rig.over.cancel();
+    rig.writing.await.unwrap();
+    let asked = rig.api.asked();
+    let made = asked.iter().filter(|one| one.starts_with("create"));
+    assert_eq!(made.count(), 301);
+    assert_eq!(asked.last().map(String::as_str), Some("count 5"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_told_after_the_end_is_counted_as_dropped() {
+    let rig = Rig::start(10);
+    rig.over.cancel();
+    rig.writing.await.unwrap();
+    let event = Event::new(Reason::Created, Deed::Create, "late");
+    rig.queue.tell(about("web-1"), event);
+    assert_eq!(rig.metrics.of(Ending::Full), 1);
+    assert!(rig.api.asked().is_empty());
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod feed;
 mod fence;
 mod rate;
 mod refused;
+mod turn;
 
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicUsize, Ordering};
