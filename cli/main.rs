@@ -9,6 +9,9 @@ mod doctor;
 mod env;
 mod failpoint;
 mod files;
+#[cfg(test)]
+#[path = "../src/fuzz/mod.rs"]
+mod fuzz;
 mod hint;
 mod operator;
 mod output;

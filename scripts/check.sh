@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# The one gate: format, lints, tests, documentation, dependencies. Passes on a fresh machine with Rust and a C
-# compiler; Go is needed only where the control plane's binaries cannot be downloaded. Starts and stops every server
+# The one gate: format, lints, simulation, tests, documentation, dependencies. Passes on a fresh machine with Rust and
+# a C compiler; Go is needed only where the control plane's binaries cannot be downloaded. Starts and stops every server
 # that it needs, on loopback.
 #
 #   scripts/check.sh            everything
-#   scripts/check.sh STAGE...   only these: format lints tests docs dependencies
+#   scripts/check.sh STAGE...   only these: format lints simulation tests docs dependencies
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-stages=(format lints tests docs dependencies)
+stages=(format lints simulation tests docs dependencies)
 [ $# -eq 0 ] || stages=("$@")
 
 # One target folder, one profile; incremental files double its size and serve only whoever edits.
@@ -115,6 +115,12 @@ run_tests() {
     return "$failed"
 }
 
+# The seeds that once failed, then many others, on every core. Compiles nothing that the tests do not need too.
+run_simulation() {
+    scripts/sim corpus
+    scripts/sim seeds "${SIM_SEEDS:-100000}"
+}
+
 run_docs() {
     RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --all-features --locked
 }
@@ -125,9 +131,9 @@ run_dependencies() {
 
 for stage in "${stages[@]}"; do
     case "$stage" in
-        format | lints | tests | docs | dependencies) ;;
+        format | lints | simulation | tests | docs | dependencies) ;;
         *)
-            echo "check.sh: no stage '$stage'; there are: format lints tests docs dependencies" >&2
+            echo "check.sh: no stage '$stage'; there are: format lints simulation tests docs dependencies" >&2
             exit 2
             ;;
     esac

@@ -59,6 +59,8 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("operator", EVERYTHING_BELOW),
     // Test only: the loop in a world that it cannot tell from the real one.
     ("simulation", EVERYTHING_BELOW),
+    // Test only: changes bytes for whoever has a target.
+    ("fuzz", &[]),
 ];
 
 const EVERYTHING_BELOW: &[&str] = &[

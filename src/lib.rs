@@ -13,4 +13,6 @@ pub mod telemetry;
 #[cfg(test)]
 mod architecture;
 #[cfg(test)]
+mod fuzz;
+#[cfg(test)]
 mod simulation;

@@ -203,6 +203,8 @@ fn wrong(cause: &str) -> Failure {
 
 #[cfg(test)]
 mod tests {
+    mod fuzz;
+
     use super::*;
 
     fn names(text: &str) -> Vec<String> {

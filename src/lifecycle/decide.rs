@@ -311,6 +311,13 @@ pub(super) fn in_sight(policy: &Policy, seen: &Observed<'_>) -> Option<Plan> {
         return Some(Plan::new(delete, Reason::Deleting));
     }
     let left = seen.sighting.ours().next().is_some();
+    if left && seen.object.finalizer && policy.planted(Planted::RemovalUnconfirmed) {
+        let orphaned = None;
+        return Some(Plan::new(
+            Action::RemoveFinalizer { orphaned },
+            Reason::Deleting,
+        ));
+    }
     left.then(|| Plan::wait(seen.now + policy.transition_poll, Reason::Deleting))
 }
 

@@ -125,4 +125,6 @@ pub(crate) enum Planted {
     StaleStore,
     /// Losses are not counted before instances are made anew.
     LossesUncounted,
+    /// The finalizer goes once a deletion was accepted, not once it is over.
+    RemovalUnconfirmed,
 }

@@ -25,6 +25,8 @@ mod job;
 mod lane;
 mod next;
 mod places;
+#[cfg(test)]
+mod shape;
 
 use crate::domain::time::Moment;
 pub use job::{Counts, Job, Lane, Line, Options, Outcome, Tenant, Whereabouts};

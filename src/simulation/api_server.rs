@@ -16,6 +16,7 @@ use crate::lifecycle::{IntentState, Object, Recorded, Tried};
 pub(super) struct Stored {
     pub(super) view: Arc<View>,
     pub(super) annotation: Option<String>,
+    /// None and an empty one are two versions.
     status: Value,
 }
 
@@ -65,7 +66,15 @@ impl ApiServer {
     }
 
     /// Makes an object; `exported` is an annotation that comes with our finalizer in the manifest.
-    pub(super) fn create(&mut self, key: ObjectKey, spec: InstanceSpec, exported: Option<String>) {
+    pub(super) fn create(
+        &mut self,
+        key: ObjectKey,
+        spec: InstanceSpec,
+        exported: Option<String>,
+    ) -> Result<(), ClusterError> {
+        if self.objects.contains_key(&key) {
+            return Err(ClusterError::Conflict);
+        }
         self.uids += 1;
         let object = Object {
             key: key.clone(),
@@ -96,9 +105,10 @@ impl ApiServer {
                 foreign_intent: false,
             }),
             annotation: exported,
-            status: json!({}),
+            status: Value::Null,
         };
         self.put(stored, Kind::Added);
+        Ok(())
     }
 
     /// The state that a list at a position of the log shows.
@@ -128,9 +138,7 @@ impl ApiServer {
         let object = &stored.view.object;
         if !checked {
             Ok(stored)
-        } else if object.uid != guard.uid {
-            Err(ClusterError::Gone)
-        } else if object.version != guard.version {
+        } else if object.uid != guard.uid || object.version != guard.version {
             Err(ClusterError::Conflict)
         } else {
             Ok(stored)
@@ -178,12 +186,15 @@ impl ApiServer {
 
     fn write(&mut self, guard: &Guard, stored: Stored) -> View {
         self.writes += 1;
+        let mut written = (*stored.view).clone();
         self.put(stored, Kind::Modified);
-        match self.objects.get(&guard.key) {
-            Some(stored) => (*stored.view).clone(),
-            // The last finalizer went: the answer shows the object as it was last.
-            None => (*self.log[self.log.len() - 1].view).clone(),
+        if let Some(stored) = self.objects.get(&guard.key) {
+            return (*stored.view).clone();
         }
+        // The last finalizer went: the answer shows what was written, the event what was there before.
+        written.object.version = self.version.to_string();
+        written.object.finalizer = written.finalizers.iter().any(|f| f == api::FINALIZER);
+        written
     }
 
     /// Changes an object as a user does.
@@ -204,16 +215,21 @@ impl ApiServer {
     /// Wipes the status, as `kubectl replace --subresource=status` does.
     pub(super) fn wipe_status(&mut self, key: &ObjectKey) {
         if let Some(mut stored) = self.objects.get(key).cloned() {
-            stored.status = json!({});
+            stored.status = Value::Null;
             self.put(stored, Kind::Modified);
         }
     }
 
-    /// A user's DELETE.
-    pub(super) fn delete(&mut self, key: &ObjectKey) {
-        let Some(stored) = self.objects.get(key).cloned() else {
-            return;
-        };
+    /// A user's DELETE, with preconditions where there is a guard.
+    pub(super) fn delete(
+        &mut self,
+        key: &ObjectKey,
+        guard: Option<&Guard>,
+    ) -> Result<(), ClusterError> {
+        let stored = self.objects.get(key).ok_or(ClusterError::Gone)?.clone();
+        if let Some(guard) = guard {
+            self.guarded(guard, true)?;
+        }
         if stored.view.finalizers.is_empty() {
             self.remove(stored);
         } else if !stored.view.object.deleting {
@@ -222,6 +238,7 @@ impl ApiServer {
                 view.object.generation += 1;
             });
         }
+        Ok(())
     }
 
     /// Removes an object at once, whatever finalizers it has: the end of a race.
@@ -245,18 +262,24 @@ impl ApiServer {
         object.finalizer = view.finalizers.iter().any(|f| f == api::FINALIZER);
         object.intent =
             IntentState::judge(stored.annotation.as_deref(), &self.cluster, &object.uid);
-        view.status = serde_json::from_value(stored.status.clone()).unwrap();
+        view.foreign_intent = stored.annotation.is_some() && object.intent == IntentState::Missing;
+        view.status = match &stored.status {
+            Value::Null => VirtualMachineStatus::default(),
+            status => serde_json::from_value(status.clone()).unwrap(),
+        };
         object.recorded = recorded(&view.status);
         object.tried = Tried::of(&view.status);
         let key = object.key.clone();
         if let Some(before) = self.objects.get(&key)
             && before.view == stored.view
             && before.annotation == stored.annotation
+            && before.status == stored.status
         {
             return;
         }
         if stored.view.object.deleting && stored.view.finalizers.is_empty() {
-            self.remove(stored);
+            let before = self.objects.get(&key).cloned();
+            self.remove(before.unwrap_or(stored));
             return;
         }
         self.version += 1;

@@ -3,10 +3,12 @@
 use super::cloud::Sight;
 use super::network::Flight;
 use super::oracle::Broken;
+use super::users::{Deed, name};
 use super::wire::{Answer, Request};
 use super::world::{Doctored, World};
 use crate::controller::Target;
-use crate::domain::{IdempotencyKey, Incarnation, Owner};
+use crate::domain::{IdempotencyKey, Incarnation, Instance, InstanceId, Owner, ProviderError};
+use crate::lifecycle::Object;
 
 impl World {
     /// The request takes effect.
@@ -22,7 +24,7 @@ impl World {
                 Answer::Written(result)
             }
             Request::Status(guard, patch) => Answer::Written(self.api.patch_status(guard, patch)),
-            Request::Get(id) => Answer::Instance(self.cloud.get(id)),
+            Request::Get(id) => Answer::Instance(self.get(id)),
             Request::Find(owner) => Answer::Found(Ok(self.find(owner))),
             Request::Create { key, body, .. } => {
                 let key = self.key(key);
@@ -65,7 +67,21 @@ impl World {
         }
     }
 
-    fn find(&mut self, owner: &Owner) -> Vec<crate::domain::Instance> {
+    fn get(&self, id: &InstanceId) -> Result<Instance, ProviderError> {
+        let mut instance = self.cloud.get(id)?;
+        if self.doctored == Some(Doctored::TagsUnread) {
+            let mut objects = self.api.objects.values().map(|o| &o.view.object);
+            let named = |o: &&Object| o.recorded.as_ref().is_some_and(|r| r.id == *id);
+            if let (Some(object), Some(tag)) = (objects.find(named), &mut instance.owner) {
+                tag.cluster.clone_from(&self.policy.cluster);
+                tag.uid = object.uid.clone();
+                tag.incarnation = object.incarnation();
+            }
+        }
+        Ok(instance)
+    }
+
+    fn find(&mut self, owner: &Owner) -> Vec<Instance> {
         let (words, random) = (self.swarm.words, &mut self.random);
         let mut found = self.cloud.find(owner, self.now, || Sight {
             misses_young: words.lag && random.bool(),
@@ -96,6 +112,9 @@ impl World {
             return;
         };
         if let Some(stored) = self.api.objects.get(&guard.key).cloned() {
+            // A user's act too, though no act of the script.
+            let at = (0..self.swarm.names).find(|at| name(*at) == guard.key);
+            self.script.extend(at.map(Deed::Delete));
             self.api.remove(stored);
         }
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
+use super::swarm::Swarm;
 use super::wire::wall;
 use crate::domain::intent::tags;
 use crate::domain::{
@@ -20,6 +21,8 @@ pub(super) struct Machine {
     pub(super) incarnation: u32,
     pub(super) alive: bool,
     made: Moment,
+    /// It went by itself.
+    pub(super) vanished: bool,
     /// When the deletion under way is over, and when it was.
     gone_at: Option<Moment>,
     /// Made by a create that was sent for an incarnation already given up.
@@ -61,6 +64,9 @@ struct Asked {
     tags: BTreeMap<String, String>,
 }
 
+/// Owner of what another cluster made in the same account.
+const STRANGER: &str = "stranger";
+
 /// How a find sees what changed within the lag.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sight {
@@ -76,17 +82,31 @@ fn refused(kind: ErrorKind, operation: Operation, status: u16, code: &str) -> Pr
     }
 }
 
+impl Machine {
+    /// Somebody else's, which has nothing to do with the operator.
+    pub(super) fn is_strange(&self) -> bool {
+        self.uid.as_str() == STRANGER
+    }
+
+    /// Whether it has been gone for so long.
+    pub(super) fn is_gone_for(&self, long: Duration, now: Moment) -> bool {
+        !self.alive && self.gone_at.is_some_and(|at| now >= at + long)
+    }
+}
+
 impl Cloud {
-    pub(super) fn new() -> Self {
+    /// An empty cloud with the numbers of a run.
+    pub(super) fn of(swarm: &Swarm) -> Self {
+        let slow = swarm.words.slowdelete;
         Self {
             machines: Vec::new(),
             keys: BTreeMap::new(),
-            key_life: Duration::MAX,
-            lag: Duration::ZERO,
-            provisioning: Duration::ZERO,
-            deletion: Duration::ZERO,
+            key_life: swarm.key_life,
+            lag: swarm.lag,
+            provisioning: swarm.provisioning,
+            deletion: if slow { swarm.deletion } else { Duration::ZERO },
             quota_used_up: false,
-            basic: false,
+            basic: swarm.basic,
             writes: 0,
             replays: 0,
         }
@@ -168,6 +188,7 @@ impl Cloud {
             incarnation,
             alive: true,
             made: now,
+            vanished: false,
             gone_at: None,
             low: false,
         }
@@ -225,7 +246,30 @@ impl Cloud {
     pub(super) fn vanish(&mut self, at: usize, now: Moment) {
         let machine = &mut self.machines[at];
         machine.alive = false;
+        machine.vanished = true;
         machine.gone_at = Some(now);
+    }
+
+    /// The id of an instance that is gone is given to somebody else's.
+    pub(super) fn reuse(&mut self, at: usize, now: Moment) {
+        let mut instance = self.machines[at].instance.clone();
+        instance.phase = InstancePhase::Running;
+        instance.created_at = wall(now).to_string();
+        instance.owner = Some(OwnerTag {
+            cluster: ClusterId::new("other"),
+            uid: Uid::new(STRANGER),
+            incarnation: Incarnation::FIRST,
+        });
+        self.machines.push(Machine {
+            instance,
+            uid: Uid::new(STRANGER),
+            incarnation: 1,
+            alive: true,
+            made: now,
+            vanished: false,
+            gone_at: None,
+            low: false,
+        });
     }
 
     /// What time does by itself.

@@ -1,17 +1,20 @@
-//! Processes that start, lead, are paused and end, and the time by which their leases run.
+//! Processes that start, lead, work, are paused and end, and the time by which their leases run.
 
 use std::time::Duration;
 
 use super::network::Fate;
 use super::oracle::Broken;
-use super::process::Process;
-use super::world::{Lease, World};
+use super::process::{Polled, Process};
+use super::wire::Request;
+use super::world::{Doctored, Lease, World};
 use crate::domain::{Moment, TermHolder, Uid};
 
 /// A leader renews within this, or is one no more.
 const RENEW_DEADLINE: Duration = Duration::from_secs(10);
 /// Another may take over after this.
 const LEASE: Duration = Duration::from_secs(15);
+/// Requests at one moment of virtual time before that counts as a loop.
+const MOST_AT_ONCE: u32 = 300;
 
 impl World {
     pub(super) fn watch(&mut self, slot: usize) {
@@ -63,7 +66,7 @@ impl World {
         let position = len - back.min(len);
         self.trace
             .line(9, || format!("p{life} starts, lists {position}/{len}"));
-        let process = Process::start(
+        let mut process = Process::start(
             life,
             &self.policy,
             &self.clock,
@@ -72,7 +75,62 @@ impl World {
             &self.api,
             position,
         );
+        process.trails = self.exhaustive;
+        process.status_wakes = self.doctored == Some(Doctored::StatusWakes);
         self.processes[slot] = Some(process);
+    }
+
+    /// Polls what `take` began and what answers woke.
+    pub(super) fn take(&mut self, slot: usize) -> Result<(), Broken> {
+        let Some(process) = &mut self.processes[slot] else {
+            return Ok(());
+        };
+        let Some(polled) = process.take() else {
+            return Ok(());
+        };
+        self.polled(slot, polled)
+    }
+
+    /// Who waits for the limiter goes on as soon as it may.
+    pub(super) fn nudge(&mut self) -> Result<(), Broken> {
+        for slot in 0..2 {
+            loop {
+                let process = self.processes[slot].as_mut().filter(|p| !p.paused);
+                let Some(polled) = process.and_then(Process::nudge) else {
+                    break;
+                };
+                self.polled(slot, polled)?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn polled(&mut self, slot: usize, polled: Polled) -> Result<(), Broken> {
+        match polled {
+            Polled::Asks(call, request) => {
+                self.at_this_moment += 1;
+                self.held.1 += u32::from(matches!(request, Request::Capabilities));
+                if self.at_this_moment > MOST_AT_ONCE {
+                    return Err(format!("I9: a loop of calls: {}", request.word()));
+                }
+                self.park(slot, call, request)
+            }
+            Polled::Waits => {
+                self.held.0 += 1;
+                Ok(())
+            }
+            Polled::Ended(target, pass) => {
+                let life = self.processes[slot].as_ref().map_or(0, |p| p.life);
+                self.passes += 1;
+                self.trace.line(6, || {
+                    format!(
+                        "  p{life} {target:?}: {} {} -> {:?}",
+                        pass.action, pass.reason, pass.requeue
+                    )
+                });
+                Ok(())
+            }
+        }
     }
 
     pub(super) fn elect(&mut self, slot: usize) {

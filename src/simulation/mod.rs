@@ -10,8 +10,10 @@
 
 mod api_server;
 mod arrival;
+mod choice;
 mod client;
 mod cloud;
+mod fingerprint;
 mod leaders;
 mod leadership;
 mod losses;
@@ -19,7 +21,12 @@ mod network;
 mod oracle;
 mod planted;
 mod process;
+mod reference;
+mod runner;
+mod shrink;
+mod small;
 mod swarm;
+mod tape;
 mod tests;
 mod trace;
 mod users;

@@ -69,8 +69,21 @@ impl Flight {
         under_way && writes && self.uid.as_ref().is_none_or(|own| own == uid)
     }
 
+    /// What it is and what can become of it, without its number.
+    pub(super) fn shape(&self) -> String {
+        let Self { request, state, .. } = self;
+        let whose = (self.slot, self.client, &self.target, self.deadline);
+        let what = (&self.uid, self.incarnation, self.low, self.lazy);
+        format!("{whose:?} {what:?} {request:?} {state:?}")
+    }
+
     pub(super) fn is_sent(&self) -> bool {
         matches!(self.state, State::Sent)
+    }
+
+    /// Whether it was lost, and its client waits in vain.
+    pub(super) fn is_silent(&self) -> bool {
+        matches!(self.state, State::Silent)
     }
 
     pub(super) fn is_answered(&self) -> bool {
@@ -247,7 +260,7 @@ impl World {
     fn give_up(&mut self, at: usize) {
         self.note_lost(at);
         let deadline = self.rest_dies_at(at);
-        let lazy = self.random.bool();
+        let lazy = !self.exhaustive && self.random.bool();
         let flight = &mut self.flights[at];
         let rest = Flight {
             id: flight.id,
@@ -290,16 +303,20 @@ impl World {
         };
         self.trace.mix(id);
         self.trace
-            .line(22, || format!("#{id} answered: {}", shown(&answer)));
+            .line(22, || format!("#{id} answered: {}", answer.shown()));
         let Some(process) = &mut self.processes[slot] else {
             return Ok(());
         };
-        process.wire.answer(flight.call, *answer);
         let pass = process
             .passes
             .iter()
             .position(|r| r.call == Some(flight.call));
-        let polled = process.poll(pass.expect("an answer belongs to a pass"));
+        let pass = pass.expect("an answer belongs to a pass");
+        if process.trails {
+            process.note(pass, &format!("{answer:?}"));
+        }
+        process.wire.answer(flight.call, *answer);
+        let polled = process.poll(pass);
         self.polled(slot, polled)
     }
 
@@ -313,7 +330,7 @@ impl World {
             if stays {
                 self.flights[at].deadline = self.rest_dies_at(at);
                 self.flights[at].client = false;
-                self.flights[at].lazy = self.random.bool();
+                self.flights[at].lazy = !self.exhaustive && self.random.bool();
             } else {
                 self.flights.swap_remove(at);
             }
@@ -362,33 +379,4 @@ fn owner_of(body: &str) -> (Uid, u32) {
     let uid = tag(crate::domain::intent::tags::UID);
     let incarnation = tag(crate::domain::intent::tags::INCARNATION).parse();
     (Uid::new(uid), incarnation.unwrap())
-}
-
-fn shown(answer: &Answer) -> String {
-    match answer {
-        Answer::Live(Ok(view)) => {
-            let shown = view
-                .as_ref()
-                .map(|v| format!("{}@{}", v.object.uid, v.object.version));
-            format!("{shown:?}")
-        }
-        Answer::Written(Ok(view)) => {
-            format!("written, {}@{}", view.object.uid, view.object.version)
-        }
-        Answer::Live(Err(error)) | Answer::Written(Err(error)) => error.to_string(),
-        Answer::Instance(Ok(i)) => format!("{}/{} {:?}", i.id, i.incarnation(), i.phase),
-        Answer::Found(Ok(list)) => {
-            let list: Vec<String> = list
-                .iter()
-                .map(|i| format!("{}/{}", i.id, i.incarnation()))
-                .collect();
-            format!("found {list:?}")
-        }
-        Answer::Deleted(Ok(())) => "deleted".to_owned(),
-        Answer::Capable(Ok(_)) => "capabilities".to_owned(),
-        Answer::Instance(Err(error))
-        | Answer::Found(Err(error))
-        | Answer::Deleted(Err(error))
-        | Answer::Capable(Err(error)) => error.to_string(),
-    }
 }

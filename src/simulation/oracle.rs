@@ -51,6 +51,19 @@ pub(super) struct Counts {
     pub(super) doubts: u32,
 }
 
+impl Counts {
+    pub(super) fn add(&mut self, other: &Self) {
+        self.gone += other.gone;
+        self.excused += other.excused;
+        self.leaked += other.leaked;
+        self.running += other.running;
+        self.refused += other.refused;
+        self.drifted += other.drifted;
+        self.duplicates += other.duplicates;
+        self.doubts += other.doubts;
+    }
+}
+
 impl World {
     /// Takes note of what the API server shows, after anything that may have changed it. `asked`: the operator
     /// took its finalizer off.
@@ -165,6 +178,7 @@ impl World {
             });
             if let Some(machine) = named
                 && machine.uid != object.uid
+                && !machine.is_strange()
             {
                 return Err(format!(
                     "S: status of {} names {} of {}",
@@ -264,7 +278,7 @@ impl World {
             .cloud
             .machines
             .iter()
-            .find(|m| m.alive && !self.lives.iter().any(|l| l.uid == m.uid));
+            .find(|m| m.alive && !m.is_strange() && !self.lives.iter().any(|l| l.uid == m.uid));
         match orphan {
             Some(machine) => Err(format!("I3: {} belongs to nobody", machine.instance.id)),
             None => Ok(counts),

@@ -27,6 +27,8 @@ pub(super) struct Row {
     pub(super) steer: fn(&mut Swarm),
     /// How much likelier an event is than it would be: 1 as always, 0 never.
     pub(super) bias: Bias,
+    /// Whether it takes a comparison with the references to find it.
+    pub(super) compare: bool,
     /// It must be found within so many seeds.
     pub(super) budget: u64,
 }
@@ -44,12 +46,18 @@ const fn row(name: &'static str, bug: Bug, words: &'static str, steer: fn(&mut S
         words,
         steer,
         bias: none,
+        compare: false,
         budget: BUDGET,
     }
 }
 
 const fn biased(mut row: Row, bias: Bias) -> Row {
     row.bias = bias;
+    row
+}
+
+const fn compared(mut row: Row) -> Row {
+    row.compare = true;
     row
 }
 
@@ -304,4 +312,22 @@ pub(super) const ROWS: &[Row] = &[
         "delete,vanish",
         any,
     ),
+    row(
+        "finalizer off before the end is confirmed",
+        Bug::Inside(Planted::RemovalUnconfirmed),
+        "delete,slowdelete",
+        any,
+    ),
+    row(
+        "delete by id without a look at tags",
+        Bug::Around(Doctored::TagsUnread),
+        "delete,vanish,reuse",
+        any,
+    ),
+    compared(row(
+        "status write wakes us",
+        Bug::Around(Doctored::StatusWakes),
+        "",
+        any,
+    )),
 ];

@@ -8,6 +8,7 @@ use std::task::{Context, Poll, Waker};
 
 use super::api_server::{ApiServer, Kind};
 use super::client::{Access, Timers};
+use super::fingerprint::Reading;
 use super::wire::{Request, SimClock, SimClouds, Wire};
 use crate::controller::{Pass, Reconciler, Target, View};
 use crate::domain::{Moment, ObjectKey, TermHolder};
@@ -37,6 +38,8 @@ pub(super) struct Running {
     /// The call that it waits for; `None` while it waits for the limiter.
     pub(super) call: Option<u64>,
     future: Pin<Box<dyn Future<Output = Pass> + Send>>,
+    /// Where its past matters: what it read and was answered, and when.
+    pub(super) trail: Vec<(Moment, u64)>,
 }
 
 /// What came of a poll.
@@ -62,6 +65,10 @@ pub(super) struct Process {
     /// It found its term over and is about to exit.
     pub(super) expired: bool,
     pub(super) term: TermHolder,
+    /// Planted: our own status writes wake us like news.
+    pub(super) status_wakes: bool,
+    /// Whether passes keep a trail.
+    pub(super) trails: bool,
     pub(super) timers: Timers,
     clock: SimClock,
 }
@@ -106,6 +113,8 @@ impl Process {
             expired: false,
             term,
             timers,
+            status_wakes: false,
+            trails: false,
             clock: clock.clone(),
         };
         process.list(api, position);
@@ -170,8 +179,9 @@ impl Process {
         self.add(departed);
         // Nothing but this cuts a back-off short; whatever else changed is for the slow round.
         let wakes = old.is_none_or(|old| {
+            let told = self.status_wakes && old.status != view.status;
             let (old, new) = (&old.object, &view.object);
-            old.uid != new.uid
+            told || old.uid != new.uid
                 || old.generation != new.generation
                 || old.deleting != new.deleting
                 || old.finalizer != new.finalizer
@@ -234,6 +244,7 @@ impl Process {
             target,
             call: None,
             future,
+            trail: Vec::new(),
         });
         Some(self.poll(self.passes.len() - 1))
     }
@@ -249,6 +260,10 @@ impl Process {
 
     /// Polls a pass: it parks its next call or ends.
     pub(super) fn poll(&mut self, at: usize) -> Polled {
+        if self.trails {
+            let read = format!("{:?}", self.reconciler.knowledge());
+            self.note(at, &read);
+        }
         let mut context = Context::from_waker(Waker::noop());
         match self.passes[at].future.as_mut().poll(&mut context) {
             Poll::Pending => {
@@ -262,6 +277,13 @@ impl Process {
                 Polled::Ended(running.target, pass)
             }
         }
+    }
+
+    /// Notes something that a pass goes by.
+    pub(super) fn note(&mut self, at: usize, what: &str) {
+        let now = self.now();
+        let what = Reading::at(now).hash(what);
+        self.passes[at].trail.push((now, what));
     }
 
     fn ended(&mut self, target: &Target, pass: &Pass) {

@@ -31,7 +31,13 @@ macro_rules! words {
             pub(super) fn random(random: &mut fastrand::Rng) -> Self {
                 let mut words = Self::default();
                 let chance = [15, 35, 60][random.usize(..3)];
-                $(words.$word = random.u8(..100) < chance;)+
+                // A generator of their own: words that came later leave the draws of older seeds alone.
+                let mut others = fastrand::Rng::with_seed(random.get_seed() ^ 0x1a7e_0000_0000_0000);
+                $(
+                    let newer = stringify!($word) == "reuse";
+                    let random = if newer { &mut others } else { &mut *random };
+                    words.$word = random.u8(..100) < chance;
+                )+
                 words.late = false;
                 words
             }
@@ -99,6 +105,8 @@ words! {
     limiter,
     /// Requests take effect after their time-out: breaks an assumption.
     late,
+    /// Ids of instances that went are given to somebody else's.
+    reuse,
 }
 
 /// Which requests the network's faults are for: faults that fall on everything seldom meet.
@@ -185,7 +193,7 @@ impl Swarm {
         }
     }
 
-    /// The world's ProviderConfig.
+    /// The one ProviderConfig.
     pub(super) fn config(&self) -> Config {
         Config {
             name: "cloud".to_owned(),

@@ -1,105 +1,20 @@
-//! The runner.
+//! The runs of the gate.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+mod page;
+mod planted;
+mod references;
+mod shrinking;
+mod small;
 
-use super::oracle::{Broken, Counts};
-use super::planted::{Bias, Bug, ROWS, Row};
+use super::oracle::Counts;
+use super::runner::{
+    Setting, guarded, number, play_in, replay_with, run, run_all, run_in, shortest, world,
+};
 use super::swarm::{Swarm, Words};
-use super::trace::Trace;
-use super::world::{Verdict, World};
-use crate::domain::ClusterId;
-use crate::lifecycle::Policy;
 use crate::runtime::clock::{Clock, SystemClock};
 
 /// Seeds of a run without SIM_SEEDS.
-const DEFAULT_SEEDS: u64 = 15_000;
-
-/// How a seed is run: in which worlds, and with which bug.
-#[derive(Clone, Copy)]
-struct Setting {
-    words: Option<Words>,
-    steer: fn(&mut Swarm),
-    bias: Bias,
-    bug: Option<Bug>,
-}
-
-impl Setting {
-    fn drawn() -> Self {
-        Self {
-            words: None,
-            steer: |_| (),
-            bias: super::planted::none,
-            bug: None,
-        }
-    }
-
-    fn of(row: &Row) -> Self {
-        Self {
-            words: Some(Words::parse(row.words)),
-            steer: row.steer,
-            bias: row.bias,
-            bug: Some(row.bug),
-        }
-    }
-
-    /// What the environment asks for.
-    fn asked() -> Self {
-        let row = std::env::var("SIM_BUG").ok().map(|name| {
-            let row = ROWS.iter().find(|row| row.name == name);
-            row.expect("SIM_BUG names no planted bug")
-        });
-        let mut setting = row.map_or_else(Self::drawn, Self::of);
-        if std::env::var_os("SIM_CLEAN").is_some() {
-            setting.bug = None;
-        }
-        if let Ok(list) = std::env::var("SIM_WORDS") {
-            setting.words = Some(Words::parse(&list));
-        }
-        match std::env::var("SIM_STEER").as_deref() {
-            Ok("basic") => setting.steer = super::planted::basic,
-            Ok("mass_loss") => setting.steer = super::planted::mass_loss,
-            Ok("back_in_time") => setting.steer = super::planted::back_in_time,
-            Ok(other) => panic!("SIM_STEER names no world: {other}"),
-            Err(_) => {}
-        }
-        setting
-    }
-}
-
-fn world(seed: u64, setting: Setting, keep: bool) -> World {
-    // The production breaker draws its jitter from the thread's generator.
-    fastrand::seed(seed);
-    let mut random = fastrand::Rng::with_seed(seed ^ 0x5eed_0000_0000_0000);
-    let mut swarm = Swarm::draw(&mut random, setting.words);
-    (setting.steer)(&mut swarm);
-    let bug = setting.bug;
-    let policy = Policy::new(ClusterId::new("c"));
-    let mut world = World::new(seed, swarm, policy, bug, Trace::new(keep));
-    world.bias = setting.bias;
-    world
-}
-
-/// Runs one seed; a panic is a failure like any other.
-fn run(seed: u64, setting: Setting) -> Result<Verdict, Broken> {
-    let mut world = world(seed, setting, false);
-    catch_unwind(AssertUnwindSafe(|| world.run())).unwrap_or_else(|panic| {
-        let text = panic.downcast_ref::<String>().map(String::as_str);
-        let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-        Err(format!("panic: {}", text.unwrap_or("of another kind")))
-    })
-}
-
-fn number(variable: &str) -> Option<u64> {
-    let text = std::env::var(variable).ok()?;
-    Some(
-        text.parse()
-            .unwrap_or_else(|_| panic!("{variable} must be a number, not {text:?}")),
-    )
-}
-
-fn replay_with(seed: u64) -> String {
-    format!("SIM_SEED={seed} cargo test --lib simulation::tests::replay -- --nocapture")
-}
+const DEFAULT_SEEDS: u64 = 4_000;
 
 /// Seeds that once showed a bug in the production code, or that reach far: they always run.
 #[test]
@@ -112,8 +27,12 @@ fn the_corpus_stays_clean() {
         let seed = seed
             .parse()
             .expect("a line of the corpus begins with a seed");
-        if let Err(broken) = run(seed, Setting::drawn()) {
-            panic!("seed {seed}: {broken}\nreplay: {}", replay_with(seed));
+        let setting = Setting {
+            compare: 1,
+            ..Setting::drawn()
+        };
+        if let Err(broken) = run(seed, setting) {
+            panic!("{line}: {broken}\nreplay: {}", replay_with(seed));
         }
     }
 }
@@ -122,117 +41,64 @@ fn the_corpus_stays_clean() {
 fn seeds() {
     let seeds = number("SIM_SEEDS").unwrap_or(DEFAULT_SEEDS);
     let first = number("SIM_FIRST").unwrap_or(1);
-    let setting = Setting::asked();
-    let began = SystemClock.now();
-    let mut sum = Counts::default();
-    let (mut steps, mut faults) = (0u64, 0u64);
-    let (mut waits, mut probes) = (0u64, 0u64);
-    let mut failures: Vec<(u64, Broken)> = Vec::new();
     let most = usize::try_from(number("SIM_FAILURES").unwrap_or(1)).unwrap();
-    for seed in first..first + seeds {
-        match run(seed, setting) {
-            Ok(verdict) => {
-                steps += u64::from(verdict.steps);
-                faults += u64::from(verdict.faults);
-                waits += u64::from(verdict.held.0);
-                probes += u64::from(verdict.held.1);
-                sum.add(&verdict.counts);
-                if seed % 100 == 0 {
-                    let again = run(seed, setting).map(|v| v.hash);
-                    assert_eq!(
-                        again,
-                        Ok(verdict.hash),
-                        "seed {seed} runs differently twice"
-                    );
-                }
-            }
-            Err(broken) => {
-                println!("seed {seed}: {broken}");
-                failures.push((seed, broken));
-                if failures.len() >= most {
-                    break;
-                }
-            }
-        }
-    }
+    let began = SystemClock.now();
+    let sum = run_all(first, seeds, Setting::asked(), most);
     let took = SystemClock.now().since(began).as_secs_f64();
     println!(
-        "{seeds} seeds in {took:.1} s, {:.0} per second: {steps} steps, {faults} faults",
-        seeds as f64 / took
+        "{seeds} seeds in {took:.1} s, {:.0} per second: {} steps, {} faults",
+        seeds as f64 / took,
+        sum.steps,
+        sum.faults
     );
     println!(
-        "at the end: {sum:?} (leaked: instances left to the orphan sweep, as the protocol excuses)"
+        "at the end: {:?} (leaked: instances left to the orphan sweep, as the protocol excuses)",
+        sum.counts
     );
     println!(
-        "calls waited for the limiter {waits} times, and breakers probed the cloud {probes} times"
+        "calls waited for the limiter {} times, and breakers probed the cloud {} times",
+        sum.held.0, sum.held.1
     );
-    if let Some((seed, broken)) = failures.first() {
+    if let Some((seed, broken)) = sum.failures.first() {
         panic!("seed {seed}: {broken}\nreplay: {}", replay_with(*seed));
     }
-    if seeds >= DEFAULT_SEEDS && setting.words.is_none() {
+    if seeds >= DEFAULT_SEEDS && Setting::asked().words.is_none() {
         assert!(
-            waits > 0 && probes > 0,
+            sum.held.0 > 0 && sum.held.1 > 0,
             "limiter or breaker never did anything"
         );
     }
 }
 
+/// One seed with its trace; with `SIM_SHRINK`, cut down to what it needs to fail.
 #[test]
 fn replay() {
     let Some(seed) = number("SIM_SEED") else {
         println!("set SIM_SEED to a seed to see its trace");
         return;
     };
-    let mut world = world(seed, Setting::asked(), true);
+    let setting = Setting {
+        compare: 1,
+        ..Setting::asked()
+    };
+    let mut world = world(seed, setting, true);
     println!("{}: {:?}", world.swarm.words.list(), world.swarm);
-    let result = catch_unwind(AssertUnwindSafe(|| world.run()));
+    let result = if std::env::var_os("SIM_SHRINK").is_some() {
+        let (tape, _) = shortest(seed, setting).expect("SIM_SHRINK: the seed must fail");
+        let adverse = tape.steps.iter().filter(|step| step.is_adverse()).count();
+        println!(
+            "{} steps, {adverse} of them faults and acts",
+            tape.steps.len()
+        );
+        play_in(&mut world, setting, &tape)
+    } else {
+        guarded(|| run_in(&mut world, seed, setting)).map(drop)
+    };
     for line in world.trace.lines() {
         println!("{line}");
     }
     println!("{result:?}");
-    assert!(matches!(result, Ok(Ok(_))), "seed {seed} fails");
-}
-
-impl Counts {
-    fn add(&mut self, other: &Self) {
-        self.gone += other.gone;
-        self.excused += other.excused;
-        self.leaked += other.leaked;
-        self.running += other.running;
-        self.refused += other.refused;
-        self.drifted += other.drifted;
-        self.duplicates += other.duplicates;
-        self.doubts += other.doubts;
-    }
-}
-
-/// Seeds until a bug is found in its world, with what was broken.
-fn hunt(row: &Row) -> Option<(u64, Broken)> {
-    let planted = Setting::of(row);
-    let clean = Setting {
-        bug: None,
-        ..planted
-    };
-    (1..=row.budget).find_map(|seed| {
-        let what = run(seed, planted).err()?;
-        // Without the bug the same seed must be clean, or it shows something else.
-        run(seed, clean).is_ok().then_some((seed, what))
-    })
-}
-
-#[test]
-fn every_planted_bug_is_found() {
-    let mut missed = Vec::new();
-    for row in ROWS {
-        match hunt(row) {
-            Some((seeds, what)) => println!("{:<40} {seeds:>6} seeds  {what}", row.name),
-            None => {
-                println!("{:<40} NOT FOUND in {} seeds", row.name, row.budget);
-                missed.push(row.name);
-            }
-        }
-    }
-    assert!(missed.is_empty(), "not found: {missed:?}");
+    assert!(result.is_ok(), "seed {seed} fails");
 }
 
 /// Runs worlds that are not drawn, as many seeds for each list of words; gives what they came to.
@@ -245,12 +111,11 @@ fn steered(steer: fn(&mut Swarm), lists: &[&str]) -> Counts {
             steer,
             ..Setting::drawn()
         };
-        for seed in 1..=seeds {
-            match run(seed, setting) {
-                Ok(verdict) => sum.add(&verdict.counts),
-                Err(broken) => panic!("{list}, seed {seed}: {broken}"),
-            }
+        let all = run_all(1, seeds, setting, 1);
+        if let Some((seed, broken)) = all.failures.first() {
+            panic!("{list}, seed {seed}: {broken}");
         }
+        sum.add(&all.counts);
     }
     println!("{} worlds of {seeds} seeds: {sum:?}", lists.len());
     sum

@@ -1,14 +1,12 @@
-//! What users do, and which event comes next.
+//! What users do.
 
-use std::time::Duration;
-
-use super::network::Fate;
+use super::choice::{Cost, Events};
 use super::world::{Event, World};
 use crate::api;
-use crate::domain::{ErrorKind, InstanceSpec, Moment, ObjectKey};
+use crate::domain::{InstanceSpec, ObjectKey};
 
 /// A user's act on one of the names.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Act {
     Create(usize),
     CreateCopy(usize, usize),
@@ -21,7 +19,25 @@ pub(super) enum Act {
     Relabel(usize),
 }
 
-fn name(at: usize) -> ObjectKey {
+/// An act with all that chance had a say in: done again, it is the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Deed {
+    /// Makes an object, with the annotation of an exported manifest where there is one.
+    Make(usize, InstanceSpec, Option<String>),
+    /// Writes another spec.
+    Respec(usize, InstanceSpec),
+    /// Takes finalizer and annotation off, or one of them.
+    Strip {
+        at: usize,
+        finalizer: bool,
+        annotation: bool,
+    },
+    StripStatus(usize),
+    Delete(usize),
+    Relabel(usize),
+}
+
+pub(super) fn name(at: usize) -> ObjectKey {
     ObjectKey::new("ns", if at == 0 { "a" } else { "b" })
 }
 
@@ -29,43 +45,64 @@ impl World {
     /// A user acts.
     pub(super) fn act(&mut self, act: Act) {
         self.trace.line(30, || format!("user: {act:?}"));
+        let deed = self.deed(act);
+        self.script.push(deed.clone());
+        self.do_deed(deed);
+    }
+
+    fn deed(&mut self, act: Act) -> Deed {
+        let strip = |at, finalizer, annotation| Deed::Strip {
+            at,
+            finalizer,
+            annotation,
+        };
         match act {
-            Act::Create(at) => {
-                let spec = self.spec();
-                self.api.create(name(at), spec, None);
-            }
+            Act::Create(at) => Deed::Make(at, self.spec(), None),
             Act::CreateCopy(at, which) => {
-                let spec = self.spec();
-                let text = self.exported[which].clone();
-                self.api.create(name(at), spec, Some(text));
+                Deed::Make(at, self.spec(), Some(self.exported[which].clone()))
             }
-            Act::Delete(at) => self.api.delete(&name(at)),
-            Act::StripFinalizer(at) => self.strip(at, true, false),
-            Act::StripAnnotation(at) => self.strip(at, false, true),
-            Act::StripBoth(at) => self.strip(at, true, true),
-            Act::StripStatus(at) => self.api.wipe_status(&name(at)),
-            Act::Edit(at) => {
-                let spec = self.spec();
-                self.api.edit(&name(at), |view, _| {
-                    if view.object.spec.as_ref() != Some(&spec) {
-                        view.object.spec = Some(spec);
-                        view.object.generation += 1;
-                    }
-                });
-            }
-            Act::Relabel(at) => self.api.relabel(&name(at)),
+            Act::Delete(at) => Deed::Delete(at),
+            Act::StripFinalizer(at) => strip(at, true, false),
+            Act::StripAnnotation(at) => strip(at, false, true),
+            Act::StripBoth(at) => strip(at, true, true),
+            Act::StripStatus(at) => Deed::StripStatus(at),
+            Act::Edit(at) => Deed::Respec(at, self.spec()),
+            Act::Relabel(at) => Deed::Relabel(at),
         }
     }
 
-    fn strip(&mut self, at: usize, finalizer: bool, annotation: bool) {
-        self.api.edit(&name(at), |view, text| {
-            if annotation {
-                *text = None;
+    /// Does what a user did.
+    pub(super) fn do_deed(&mut self, deed: Deed) {
+        match deed {
+            Deed::Make(at, spec, exported) => {
+                let made = self.api.create(name(at), spec, exported);
+                made.expect("a user takes a free name");
             }
-            if finalizer {
-                view.finalizers.retain(|f| f != api::FINALIZER);
+            Deed::Respec(at, spec) => self.api.edit(&name(at), |view, _| {
+                if view.object.spec.as_ref() != Some(&spec) {
+                    view.object.spec = Some(spec);
+                    view.object.generation += 1;
+                }
+            }),
+            Deed::Strip {
+                at,
+                finalizer,
+                annotation,
+            } => self.api.edit(&name(at), |view, text| {
+                if annotation {
+                    *text = None;
+                }
+                if finalizer {
+                    view.finalizers.retain(|f| f != api::FINALIZER);
+                }
+            }),
+            Deed::StripStatus(at) => self.api.wipe_status(&name(at)),
+            Deed::Delete(at) => {
+                let deleted = self.api.delete(&name(at), None);
+                deleted.expect("a user deletes what is there");
             }
-        });
+            Deed::Relabel(at) => self.api.relabel(&name(at)),
+        }
     }
 
     fn spec(&mut self) -> InstanceSpec {
@@ -77,127 +114,7 @@ impl World {
         }
     }
 
-    /// Chooses what happens next.
-    pub(super) fn pick(&mut self) -> Event {
-        let mut list = Events::default();
-        self.add_network(&mut list);
-        self.add_processes(&mut list);
-        if self.storm {
-            self.add_users(&mut list);
-            self.add_faults(&mut list);
-            self.add_time(&mut list);
-        }
-        for (weight, _, event) in &mut list.0 {
-            *weight *= (self.bias)(self, event);
-        }
-        let total: u32 = list.0.iter().map(|(weight, _, _)| weight).sum();
-        if total == 0 {
-            return Event::Time(
-                self.next_timer()
-                    .unwrap_or(self.now + Duration::from_secs(1)),
-            );
-        }
-        let mut at = self.random.u32(..total);
-        for (weight, cost, event) in list.0 {
-            if at < weight {
-                self.pay(cost);
-                return event;
-            }
-            at -= weight;
-        }
-        unreachable!("weights add up");
-    }
-
-    fn pay(&mut self, cost: Cost) {
-        match cost {
-            Cost::Free => {}
-            Cost::Fault => {
-                self.faults -= 1;
-                self.effective += 1;
-            }
-            Cost::Act => self.acts -= 1,
-        }
-    }
-
-    fn add_network(&self, list: &mut Events) {
-        let words = self.swarm.words;
-        let fault = self.storm && self.faults > 0;
-        let malice = self.swarm.malice;
-        for (at, flight) in self.flights.iter().enumerate() {
-            let process = self.processes[flight.slot].as_ref();
-            let awake = process.is_some_and(|p| p.life == flight.life && !p.paused);
-            let go = |fate| Event::Network(at, fate);
-            let fault = fault && flight.is_aimed_at(self.swarm.aim);
-            if flight.is_answered() && awake {
-                list.free(40, go(Fate::Deliver));
-                if fault && words.lost {
-                    list.fault(malice, go(Fate::GiveUp));
-                }
-            } else if flight.is_sent() {
-                if flight.lazy {
-                    let (arrive, die) = if self.storm { (1, 0) } else { (20, 5) };
-                    list.0.push((arrive, Cost::Free, go(Fate::Arrive)));
-                    list.0.push((die, Cost::Free, go(Fate::Die)));
-                    continue;
-                }
-                list.free(if flight.client { 40 } else { 6 }, go(Fate::Arrive));
-                if !flight.client {
-                    list.free(2, go(Fate::Die));
-                    continue;
-                }
-                if fault && words.lost {
-                    list.fault(malice / 2, go(Fate::Die));
-                    list.fault(malice, go(Fate::GiveUp));
-                }
-                if fault && words.errors {
-                    let kinds = [
-                        ErrorKind::Unavailable,
-                        ErrorKind::RateLimited,
-                        ErrorKind::Conflict,
-                    ];
-                    let kind = kinds[flight.id as usize % 3];
-                    list.fault(malice / 2, go(Fate::FailBefore(kind)));
-                    let kinds = [ErrorKind::Unavailable, ErrorKind::Malformed];
-                    let kind = kinds[flight.id as usize % 2];
-                    list.fault(malice, go(Fate::FailAfter(kind)));
-                }
-                if self.storm && self.faults > 0 && words.race && self.can_race(flight) {
-                    list.fault(malice * 2, go(Fate::Race));
-                }
-            }
-        }
-    }
-
-    fn add_processes(&mut self, list: &mut Events) {
-        let watch = self.swarm.watch * 2;
-        let log = self.api.log.len();
-        let one_lives = self.leaders().next().is_some();
-        for slot in 0..2 {
-            let elect = self.may_elect(slot);
-            let Some(process) = &mut self.processes[slot] else {
-                list.free(5, Event::Start(slot));
-                continue;
-            };
-            if process.paused {
-                list.free(5, Event::Resume(slot));
-                continue;
-            }
-            if process.cursor < log {
-                list.free(watch, Event::Watch(slot));
-            }
-            if process.can_take() {
-                list.free(30, Event::Take(slot));
-            }
-            if process.expired {
-                list.free(10, Event::Exit(slot));
-            }
-            if elect && !one_lives {
-                list.free(10, Event::Elect(slot));
-            }
-        }
-    }
-
-    fn add_users(&self, list: &mut Events) {
+    pub(super) fn add_users(&self, list: &mut Events) {
         if self.acts == 0 {
             return;
         }
@@ -243,113 +160,5 @@ impl World {
             act(words.edit && may_edit, 4, Act::Edit(at));
             act(words.relabel, 1, Act::Relabel(at));
         }
-    }
-
-    fn add_faults(&self, list: &mut Events) {
-        let words = self.swarm.words;
-        let config_gone = self.config.lock().unwrap().is_none();
-        if config_gone {
-            list.free(3, Event::ConfigBack);
-        }
-        if self.faults == 0 {
-            return;
-        }
-        let malice = self.swarm.malice;
-        let mut fault = |on: bool, weight, event| {
-            if on {
-                list.fault(weight, event);
-            }
-        };
-        let leaders = self.leaders().count();
-        for slot in 0..2 {
-            let Some(process) = &self.processes[slot] else {
-                continue;
-            };
-            let leads = process.leading();
-            let overlap = words.overlap && leaders == 1 && !leads && !process.paused;
-            fault(overlap, malice, Event::Elect(slot));
-            fault(words.overlap && leaders == 2 && leads, 4, Event::Exit(slot));
-            fault(words.crash && leads, malice / 5 + 1, Event::Crash(slot));
-            fault(
-                words.pause && leads && !process.paused,
-                malice / 2 + 1,
-                Event::Pause(slot),
-            );
-            let behind = process.cursor < self.api.log.len() || self.swarm.back_in_time;
-            fault(
-                words.relist && behind && !process.paused,
-                malice / 2 + 1,
-                Event::List(slot),
-            );
-        }
-        for (at, machine) in self.cloud.machines.iter().enumerate() {
-            fault(
-                words.vanish && machine.alive,
-                malice / 2 + 1,
-                Event::Vanish(at),
-            );
-        }
-        let all = self.swarm.mass_loss && self.mass.is_empty() && self.is_whole();
-        fault(all, malice * 2, Event::VanishAll);
-        fault(
-            words.quota && !self.cloud.quota_used_up,
-            2,
-            Event::QuotaUsedUp,
-        );
-        fault(words.noconfig && !config_gone, 2, Event::ConfigGone);
-    }
-
-    fn add_time(&mut self, list: &mut Events) {
-        let haste = self.swarm.haste;
-        let least = self
-            .flights
-            .iter()
-            .filter(|f| f.client)
-            .filter_map(|f| f.deadline)
-            .min();
-        let may_time_out = self.swarm.words.lost && self.faults > 0;
-        let bound = |to: Moment| match least {
-            Some(least) if to >= least && !may_time_out => {
-                (least - Duration::from_millis(1), Cost::Free)
-            }
-            Some(least) if to >= least => (to, Cost::Fault),
-            _ => (to, Cost::Free),
-        };
-        let short = self.now + Duration::from_millis(self.random.u64(1..2_000));
-        let long = self.now + Duration::from_millis(self.random.u64(1_000..40_000));
-        let timer = self.next_timer();
-        for (weight, to) in [
-            (haste, Some(short)),
-            (haste.div_ceil(3), Some(long)),
-            (haste, timer),
-        ] {
-            if let Some(to) = to {
-                let (to, cost) = bound(to);
-                if to > self.now {
-                    list.0.push((weight * 4, cost, Event::Time(to)));
-                }
-            }
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Cost {
-    Free,
-    Fault,
-    Act,
-}
-
-/// What may happen next, with quarters of a weight, and what it costs.
-#[derive(Default)]
-struct Events(Vec<(u32, Cost, Event)>);
-
-impl Events {
-    fn free(&mut self, weight: u32, event: Event) {
-        self.0.push((weight * 4, Cost::Free, event));
-    }
-
-    fn fault(&mut self, weight: u32, event: Event) {
-        self.0.push((weight * 4, Cost::Fault, event));
     }
 }

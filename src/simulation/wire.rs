@@ -77,6 +77,20 @@ impl Request {
         }
     }
 
+    /// Its kind in a word.
+    pub(super) fn kind(&self) -> &'static str {
+        match self {
+            Self::Live(_) => "read",
+            Self::Metadata(..) => "metadata",
+            Self::Status(..) => "status",
+            Self::Get(_) => "get",
+            Self::Find(_) => "find",
+            Self::Create { .. } => "create",
+            Self::Delete(_) => "delete",
+            Self::Capabilities => "capabilities",
+        }
+    }
+
     /// A word for the trace.
     pub(super) fn word(&self) -> String {
         match self {
@@ -104,6 +118,38 @@ impl Request {
             Self::Create { key, .. } => format!("POST {}", &key.as_str()[..6]),
             Self::Delete(id) => format!("DELETE {id}"),
             Self::Capabilities => "GET capabilities".to_owned(),
+        }
+    }
+}
+
+impl Answer {
+    /// In words, for the trace.
+    pub(super) fn shown(&self) -> String {
+        match self {
+            Self::Live(Ok(view)) => {
+                let shown = view
+                    .as_ref()
+                    .map(|v| format!("{}@{}", v.object.uid, v.object.version));
+                format!("{shown:?}")
+            }
+            Self::Written(Ok(view)) => {
+                format!("written, {}@{}", view.object.uid, view.object.version)
+            }
+            Self::Live(Err(error)) | Self::Written(Err(error)) => error.to_string(),
+            Self::Instance(Ok(i)) => format!("{}/{} {:?}", i.id, i.incarnation(), i.phase),
+            Self::Found(Ok(list)) => {
+                let list: Vec<String> = list
+                    .iter()
+                    .map(|i| format!("{}/{}", i.id, i.incarnation()))
+                    .collect();
+                format!("found {list:?}")
+            }
+            Self::Deleted(Ok(())) => "deleted".to_owned(),
+            Self::Capable(Ok(_)) => "capabilities".to_owned(),
+            Self::Capable(Err(error)) => error.to_string(),
+            Self::Instance(Err(error)) | Self::Found(Err(error)) | Self::Deleted(Err(error)) => {
+                error.to_string()
+            }
         }
     }
 }

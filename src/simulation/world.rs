@@ -4,14 +4,18 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use super::api_server::ApiServer;
+use super::choice::Cost;
 use super::client::Access;
 use super::cloud::Cloud;
 use super::network::Flight;
 use super::oracle::{Broken, Counts, Life};
-use super::process::{Polled, Process};
+use super::planted::Bug;
+use super::process::Process;
 use super::swarm::Swarm;
+use super::tape::Tape;
 use super::trace::Trace;
-use super::wire::{Request, SimClock};
+use super::users::Deed;
+use super::wire::SimClock;
 use crate::domain::{ClusterId, Moment, Uid};
 use crate::lifecycle::{Config, Policy};
 
@@ -19,8 +23,6 @@ use crate::lifecycle::{Config, Policy};
 const CONVERGES_WITHIN: Duration = Duration::from_hours(2);
 /// Steps within which it must.
 const STEPS_TO_CONVERGE: u32 = 6_000;
-/// Requests at one moment of virtual time before that counts as a loop.
-const MOST_AT_ONCE: u32 = 300;
 
 /// Bugs that are planted around the production code, not in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +35,10 @@ pub(super) enum Doctored {
     FindByKey,
     /// A repeated create goes out under a new key.
     NewKey,
+    /// Whatever an id leads to is taken for ours.
+    TagsUnread,
+    /// Our own status writes wake us like news.
+    StatusWakes,
     /// The client repeats what failed beneath the fence of the term.
     RetryBelowFence,
 }
@@ -63,6 +69,8 @@ pub(super) struct World {
     pub(super) lease: Option<Lease>,
     pub(super) lives: Vec<Life>,
     pub(super) exported: Vec<String>,
+    /// The bug that is planted.
+    pub(super) bug: Option<Bug>,
     pub(super) doctored: Option<Doctored>,
     pub(super) access: Access,
     pub(super) posted: Vec<String>,
@@ -78,10 +86,20 @@ pub(super) struct World {
     pub(super) held: (u32, u32),
     pub(super) at_this_moment: u32,
     pub(super) trace: Trace,
+    /// What users did.
+    pub(super) script: Vec<Deed>,
+    /// Steps of the storm, where they are kept.
+    pub(super) tape: Option<Tape>,
+    /// Memory of the list of choices.
+    pub(super) choices: Vec<(u32, Cost, Event)>,
+    /// Passes that ended.
+    pub(super) passes: u32,
+    /// Nothing is left to chance: every choice is somebody else's.
+    pub(super) exhaustive: bool,
 }
 
 /// What can happen next.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Event {
     Network(usize, super::network::Fate),
     Watch(usize),
@@ -95,6 +113,8 @@ pub(super) enum Event {
     Exit(usize),
     User(super::users::Act),
     Vanish(usize),
+    /// Its id is given to somebody else's.
+    Reuse(usize),
     VanishAll,
     QuotaUsedUp,
     ConfigGone,
@@ -118,30 +138,21 @@ impl World {
         seed: u64,
         swarm: Swarm,
         mut policy: Policy,
-        planted: Option<super::planted::Bug>,
+        planted: Option<Bug>,
         trace: Trace,
     ) -> Self {
         let cluster = ClusterId::new("c");
         policy.cluster = cluster.clone();
         let mut api = ApiServer::new(cluster);
-        let mut cloud = Cloud::new();
+        let cloud = Cloud::of(&swarm);
         let mut doctored = None;
         match planted {
-            Some(super::planted::Bug::Inside(bug)) => policy.planted = Some(bug),
-            Some(super::planted::Bug::Around(bug)) => doctored = Some(bug),
+            Some(Bug::Inside(bug)) => policy.planted = Some(bug),
+            Some(Bug::Around(bug)) => doctored = Some(bug),
             None => {}
         }
         api.unguarded_metadata = doctored == Some(Doctored::UnguardedIntent);
         api.unguarded_status = doctored == Some(Doctored::UnguardedStatus);
-        cloud.key_life = swarm.key_life;
-        cloud.lag = swarm.lag;
-        cloud.provisioning = swarm.provisioning;
-        cloud.basic = swarm.basic;
-        cloud.deletion = if swarm.words.slowdelete {
-            swarm.deletion
-        } else {
-            Duration::ZERO
-        };
         let the_config = swarm.config();
         let (faults, acts) = (swarm.faults, swarm.acts);
         let mut world = Self {
@@ -160,6 +171,7 @@ impl World {
             lease: None,
             lives: Vec::new(),
             exported: Vec::new(),
+            bug: planted,
             doctored,
             access: Access::of(&swarm, doctored == Some(Doctored::RetryBelowFence)),
             posted: Vec::new(),
@@ -173,6 +185,11 @@ impl World {
             held: (0, 0),
             at_this_moment: 0,
             trace,
+            script: Vec::new(),
+            tape: None,
+            choices: Vec::new(),
+            passes: 0,
+            exhaustive: false,
             swarm,
         };
         world.clock.set(world.now);
@@ -206,6 +223,7 @@ impl World {
     pub(super) fn run(&mut self) -> Result<Verdict, Broken> {
         while self.storm {
             let event = self.pick();
+            self.record(event);
             self.step(event)?;
             // What was begun badly goes on badly to its end.
             let settled = self.flights.is_empty() && self.leaders().count() < 2;
@@ -214,6 +232,11 @@ impl World {
                 self.calm()?;
             }
         }
+        self.verdict()
+    }
+
+    /// Runs on to a good end without faults.
+    pub(super) fn verdict(&mut self) -> Result<Verdict, Broken> {
         let counts = self.converge()?;
         Ok(Verdict {
             counts,
@@ -225,8 +248,11 @@ impl World {
     }
 
     /// Faults and acts stop: what is broken is repaired.
-    fn calm(&mut self) -> Result<(), Broken> {
+    pub(super) fn calm(&mut self) -> Result<(), Broken> {
         self.storm = false;
+        if let Some(tape) = &mut self.tape {
+            tape.rest = self.random.get_seed();
+        }
         self.trace.line(1, || "--- calm ---".to_owned());
         for slot in 0..2 {
             if self.processes[slot].as_ref().is_some_and(|p| p.paused) {
@@ -243,7 +269,7 @@ impl World {
     }
 
     /// Runs without faults until nothing happens any more.
-    fn converge(&mut self) -> Result<Counts, Broken> {
+    pub(super) fn converge(&mut self) -> Result<Counts, Broken> {
         let (deadline, last) = (self.now + CONVERGES_WITHIN, self.steps + STEPS_TO_CONVERGE);
         let mut quiet_since = self.now;
         let mut writes = self.written();
@@ -307,6 +333,12 @@ impl World {
                 self.trace.line(2, || format!("{id} vanishes by itself"));
                 self.cloud.vanish(at, self.now);
             }
+            Event::Reuse(at) => {
+                let id = self.cloud.machines[at].instance.id.clone();
+                self.trace
+                    .line(15, || format!("{id} is given to a stranger's"));
+                self.cloud.reuse(at, self.now);
+            }
             Event::VanishAll => self.vanish_all(),
             Event::QuotaUsedUp => {
                 self.trace.line(3, || "the quota is used up".to_owned());
@@ -335,58 +367,6 @@ impl World {
         // Its watch wakes every user of it.
         for process in self.processes.iter_mut().flatten() {
             process.wake_all();
-        }
-    }
-
-    /// Polls what `take` began and what answers woke.
-    fn take(&mut self, slot: usize) -> Result<(), Broken> {
-        let Some(process) = &mut self.processes[slot] else {
-            return Ok(());
-        };
-        let Some(polled) = process.take() else {
-            return Ok(());
-        };
-        self.polled(slot, polled)
-    }
-
-    /// Who waits for the limiter goes on as soon as it may.
-    fn nudge(&mut self) -> Result<(), Broken> {
-        for slot in 0..2 {
-            loop {
-                let process = self.processes[slot].as_mut().filter(|p| !p.paused);
-                let Some(polled) = process.and_then(Process::nudge) else {
-                    break;
-                };
-                self.polled(slot, polled)?;
-            }
-        }
-        Ok(())
-    }
-
-    pub(super) fn polled(&mut self, slot: usize, polled: Polled) -> Result<(), Broken> {
-        match polled {
-            Polled::Asks(call, request) => {
-                self.at_this_moment += 1;
-                self.held.1 += u32::from(matches!(request, Request::Capabilities));
-                if self.at_this_moment > MOST_AT_ONCE {
-                    return Err(format!("I9: a loop of calls: {}", request.word()));
-                }
-                self.park(slot, call, request)
-            }
-            Polled::Waits => {
-                self.held.0 += 1;
-                Ok(())
-            }
-            Polled::Ended(target, pass) => {
-                let life = self.processes[slot].as_ref().map_or(0, |p| p.life);
-                self.trace.line(6, || {
-                    format!(
-                        "  p{life} {target:?}: {} {} -> {:?}",
-                        pass.action, pass.reason, pass.requeue
-                    )
-                });
-                Ok(())
-            }
         }
     }
 }

@@ -5,9 +5,13 @@
 mod support;
 
 mod asked;
+mod conformance;
 mod memory;
 mod provider_config;
 mod seen;
 mod server;
 mod virtual_machine;
 mod virtual_machine_update;
+
+// What the simulated API server is written in terms of: conformance compiles its very source.
+use vmoperator::{api, controller, domain, lifecycle};

@@ -274,6 +274,8 @@ fn pairs(text: &str) -> Option<BTreeMap<String, String>> {
 
 #[cfg(test)]
 mod tests {
+    mod fuzz;
+
     use super::*;
 
     const TEXT: &str = r#"# TYPE x histogram

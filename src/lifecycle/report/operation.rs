@@ -46,6 +46,13 @@ pub(super) fn operation(
         }
         (Action::Create | Action::Settle | Action::Delete(_), _) => None,
         (Action::Hold(_), _) if creating && instance.is_some() => None,
+        // The write that was to tell of the refusal may have been lost.
+        (Action::Hold(_), _) if creating && refusal(seen).is_some() => {
+            let mut next = begun(OperationType::Create, seen, old);
+            next.last_error_reason = refusal(seen).map(|error| reason_of(error).to_string());
+            next.next_attempt_at = None;
+            Some(next)
+        }
         (
             Action::Hold(_)
             | Action::Intend { .. }
@@ -56,6 +63,12 @@ pub(super) fn operation(
             _,
         ) => old.cloned(),
     }
+}
+
+/// What the provider refused the create for, as the object is now, for good.
+fn refusal<'a>(seen: &Observed<'a>) -> Option<&'a ProviderError> {
+    let stands = seen.memory.refused() == Some(seen.object.generation);
+    seen.memory.refusal().filter(|_| stands && keyed(seen))
 }
 
 /// Whether two statuses differ, but say the same but for the time of the next attempt: that alone is worth no write. Each note of

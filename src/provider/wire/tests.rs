@@ -1,3 +1,5 @@
+mod fuzz;
+
 use proptest::prelude::*;
 
 use super::{WireError, capabilities, clean, code, depth, instance, is_id, page};

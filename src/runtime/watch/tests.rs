@@ -1,5 +1,6 @@
 mod failures;
 mod fake;
+mod fuzz;
 
 use super::{
     Arrival, Broken, Event, Failure, Listener, Object, Observer, Options, Store, Wake, Watch,

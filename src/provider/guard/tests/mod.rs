@@ -1,5 +1,6 @@
 //! Endpoints against a trap: a server on loopback that must not be met unless it is admitted.
 
+mod fuzz;
 mod urls;
 
 use std::net::IpAddr;

@@ -1,0 +1,39 @@
+//! What a schedule will do, without what it has done: two of the same shape go on alike.
+
+use std::fmt::Debug;
+
+use super::{Entry, Place, Schedule};
+use crate::domain::time::Moment;
+
+impl<K: Debug> Schedule<K> {
+    /// The shape in words. Moments are in it as they are; tickets only as an order, since when something waits not at
+    /// all.
+    pub(crate) fn shape(&self) -> String {
+        let mut lines: Vec<((u8, Moment, u64), String)> = self
+            .entries
+            .iter()
+            .map(|(key, entry)| line(key, entry))
+            .collect();
+        lines.sort();
+        let lines: Vec<String> = lines.into_iter().map(|(_, line)| line).collect();
+        let (turns, seed) = (self.high_turns, self.random.get_seed());
+        format!("{turns} {seed} {lines:?}")
+    }
+}
+
+fn line<K: Debug>(key: &K, entry: &Entry) -> ((u8, Moment, u64), String) {
+    let (order, place) = match &entry.place {
+        Place::Ready { ticket, .. } => ((0, Moment::START, *ticket), "ready".to_owned()),
+        Place::Delayed {
+            due,
+            ticket,
+            backoff,
+        } => ((1, *due, *ticket), format!("{due:?} {backoff}")),
+        Place::Running { wishes, .. } => ((2, Moment::START, 0), format!("{wishes:?}")),
+    };
+    let (lane, failures, early) = (entry.lane, entry.failures, entry.early);
+    (
+        order,
+        format!("{key:?} {lane:?} {failures} {early} {place}"),
+    )
+}
