@@ -120,7 +120,9 @@ impl World {
             let life = &mut self.lives[at];
             life.gone = true;
             life.unasked = !asked;
-            life.excused = !asked && !known && life.exited;
+            // Who never saw a sign of an intent keeps nothing of it where there is no ProviderConfig to ask by.
+            let nobody_to_ask = self.config.lock().unwrap().is_none();
+            life.excused = !asked && life.exited && (!known || nobody_to_ask);
         }
     }
 
