@@ -7,7 +7,8 @@
 //! ```
 //!
 //! An event may be lost: when the queue is full, when the API server refuses or does not answer, when the process
-//! dies. Who is asked to stop writes what is queued, as long as there is time. What is dropped is counted. None is written twice, because nobody retries.
+//! dies. Who is asked to stop writes what is queued, as long as there is time. What is dropped is counted. None is
+//! written twice, because nobody retries.
 
 mod kube;
 mod metrics;

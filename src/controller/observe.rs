@@ -77,8 +77,8 @@ impl<P> Sight<P> {
 }
 
 impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
-    /// Observes one object, `failures` passes of which failed in a row before; `None` where there is nothing of that name. Fails where only a live read could tell
-    /// what to decide on, and none succeeds.
+    /// Observes one object, `failures` passes of which failed in a row before; `None` where there is nothing of that name.
+    /// Fails where only a live read could tell what to decide on, and none succeeds.
     pub(super) async fn observe(
         &self,
         key: &ObjectKey,
