@@ -313,8 +313,15 @@ impl Cloud {
     /// The same to a VM that may be gone by now; says whether it was there.
     pub(crate) fn try_happen(&self, id: &str, act: &str) -> bool {
         let url = format!("{}/vms/{id}/{act}", self.admin);
-        let answer = reqwest::Client::new().post(&url).timeout(LIMIT).send();
-        wait_for(answer).is_ok_and(|answer| answer.status().is_success())
+        // Within the runtime, which a request with a limit needs from its beginning.
+        let ask = async {
+            reqwest::Client::new()
+                .post(&url)
+                .timeout(LIMIT)
+                .send()
+                .await
+        };
+        wait_for(ask).is_ok_and(|answer| answer.status().is_success())
     }
 
     /// Changes settings that may change while it runs.
