@@ -130,7 +130,7 @@ def ratio(a, b):
 
 
 def goals(found):
-    """(goal, what was reached, met or not); what was not measured is left out."""
+    """(goal, what was reached, met or not, `None` where it was not measured)."""
     def of(name, operator, scenario, path):
         return middle(found[name][1], operator, scenario, path) if name in found else None
 
@@ -160,7 +160,7 @@ def goals(found):
         ('restart at 5,000: first effect for a VM that waited ≤ 0.3 s', of(plain, OURS, 'restart', 'first_effect_s'), lambda x: x <= 0.3, '{:.2f} s'),
         ('restart at 5,000: ≤ 0.2 s CPU', of(plain, OURS, 'restart', 'usage.cpu_s'), lambda x: x <= 0.2, '{:.2f} s'),
     ]
-    return [(what, form.format(x), met(x)) for what, x, met, form in lines if x is not None]
+    return [(what, '–', None) if x is None else (what, form.format(x), met(x)) for what, x, met, form in lines]
 
 
 def gates(found):
@@ -213,7 +213,8 @@ def main():
     if not found:
         sys.exit(f'page.py: no results in {folder}')
     out = [HEAD, about(found), '\n## Goals\n', '| goal | reached | |', '|---|---|---|']
-    out += [f"| {what} | {reached} | {'met' if met else '**missed**'} |" for what, reached, met in goals(found)]
+    words = {True: 'met', False: '**missed**', None: 'not measured'}
+    out += [f'| {what} | {reached} | {words[met]} |' for what, reached, met in goals(found)]
     wrong = gates(found)
     out.append('\nCounts that must hold (writes per VM and at rest): ' + ('all do.' if not wrong else '; '.join(wrong) + '.'))
     for name, (_, rows) in found.items():
