@@ -162,15 +162,20 @@ fn where_nobody_asked_for_kind_and_it_makes_no_cluster_the_embedded_runtime_take
 }
 
 #[test]
-fn whoever_names_a_node_image_means_kind() {
+fn whoever_names_an_image_means_kind() {
+    for (option, words) in [
+        ("--node-image=node:1", "the node image cannot be had"),
+        ("--operator-image=operator:1", "operator:1"),
+        ("--mock-image=mock:1", "mock:1"),
+    ] {
+        let machine = Machine::equipped("0.33.0");
+        let answer = machine.vmctl(&["up", option]);
+        fails(&answer, 6, &[words]);
+        let said = &answer.stderr;
+        assert!(!said.contains("taken instead"), "{option}: {said}");
+    }
     let machine = Machine::equipped("0.33.0");
-    let answer = machine.vmctl(&["up", "--node-image=node:1"]);
-    fails(&answer, 6, &["the node image cannot be had"]);
-    assert!(
-        !answer.stderr.contains("taken instead"),
-        "{}",
-        answer.stderr
-    );
+    machine.vmctl(&["up", "--node-image=node:1"]);
     assert_eq!(machine.record()["asked"], true);
 }
 

@@ -44,6 +44,15 @@ pub(crate) struct Options {
     pub(crate) asked: bool,
 }
 
+impl Options {
+    /// Whether somebody named an image: no other runtime can run one.
+    pub(crate) fn names_an_image(&self) -> bool {
+        [&self.node_image, &self.operator_image, &self.mock_image]
+            .iter()
+            .any(|image| image.is_some())
+    }
+}
+
 /// What the steps of kind share.
 pub(crate) struct Setup {
     options: Options,

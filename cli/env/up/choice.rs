@@ -43,7 +43,7 @@ impl Choice {
                 Err(_lacks) => Runtime::Embedded,
             },
         };
-        let named = args.runtime.is_some() || args.kind.node_image.is_some();
+        let named = args.runtime.is_some() || args.kind.names_an_image();
         Ok(Self {
             runtime,
             asked: named || record.as_ref().is_some_and(|record| record.asked),
