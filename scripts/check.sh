@@ -85,6 +85,18 @@ run_program() {
     return "$status"
 }
 
+# What failed, and the first words of each reason: the last lines are what a reader of a long log sees.
+show_failures() {
+    local name
+    while IFS=: read -r name _; do
+        printf '\n%s\n' "$name"
+        grep -E '^test .* FAILED$' "$logs/$name" || true
+        awk '/ panicked at |^check.sh: / { left = 5 } left-- > 0 { print "    " substr($0, 1, 300) }' "$logs/$name" | head -n 60
+    done <"$logs/failed"
+    printf '\ncheck.sh: failed:\n'
+    cat "$logs/failed"
+}
+
 # Most of a test's time is waiting, so several test programs run at once: each has servers and folders of its own.
 run_programs() {
     local failed=0
@@ -99,7 +111,7 @@ run_programs() {
     [ -s "$logs/programs" ] || { echo 'check.sh: cargo named no test program' >&2; return 1; }
     # shellcheck disable=SC2016 # the inner shell's words
     xargs -P "${TEST_JOBS:-4}" -n 2 bash -c 'run_program "$0" "$1"' <"$logs/programs" || failed=1
-    [ ! -s "$logs/failed" ] || { echo 'check.sh: failed:'; cat "$logs/failed"; } >&2
+    [ ! -s "$logs/failed" ] || show_failures >&2
     rm -rf "$logs"
     return "$failed"
 }
@@ -111,9 +123,9 @@ run_tests() {
     # Fail points are compiled in: the tests kill the operator at named points.
     cargo test --workspace --all-features --locked --no-run --message-format=json-render-diagnostics >"$messages"
     prepare_control_plane
+    cargo test --workspace --all-features --locked --doc || failed=1
     run_programs "$messages" || failed=1
     rm -f "$messages"
-    cargo test --workspace --all-features --locked --doc || failed=1
     return "$failed"
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::fs;
 use std::path::Path;
+use std::sync::PoisonError;
 
 use serde::Deserialize as _;
 use serde_json::Value;
@@ -28,17 +29,36 @@ pub(crate) struct Request {
     pub(crate) agent: String,
     /// What follows the question mark of the path.
     pub(crate) query: String,
+    /// Who holds a Lease from this write on; empty: nobody.
+    pub(crate) holder: String,
+}
+
+/// What was read of the log so far: who waits for something in it looks often, and a look costs only what is new.
+#[derive(Default)]
+pub(crate) struct Journal {
+    read: u64,
+    requests: Vec<Request>,
 }
 
 /// Every request that was answered, the operator's and everybody else's.
 pub(crate) fn requests(house: &House) -> Vec<Request> {
-    let events = house.plane.audit();
+    those(house, |_| true)
+}
+
+/// The answered requests that are wanted.
+pub(super) fn those(house: &House, wanted: impl Fn(&Request) -> bool) -> Vec<Request> {
+    let mut journal = house.journal.lock().unwrap_or_else(PoisonError::into_inner);
+    let events = house.plane.audit_from(&mut journal.read);
     let answered = |event: &&Value| {
         // A watch is complete only when it ends.
         event["stage"] == "ResponseComplete"
             || event["stage"] == "ResponseStarted" && event["verb"] == "watch"
     };
-    events.iter().filter(answered).map(request).collect()
+    journal
+        .requests
+        .extend(events.iter().filter(answered).map(request));
+    let found = journal.requests.iter().filter(|one| wanted(one));
+    found.cloned().collect()
 }
 
 fn request(event: &Value) -> Request {
@@ -64,27 +84,32 @@ fn request(event: &Value) -> Request {
             .split_once('?')
             .map(|(_, query)| query.to_owned())
             .unwrap_or_default(),
+        holder: text(&event["requestObject"]["spec"]["holderIdentity"]),
     }
 }
 
 /// The operator's writes in a namespace that changed something, one word each: `patch virtualmachines/status web`.
 /// Events and the Lease are counted apart.
 pub(crate) fn writes(house: &House, namespace: &str) -> Vec<String> {
-    let all = requests(house);
-    let ours = all
-        .iter()
-        .filter(|request| request.user == OPERATOR && request.is_write());
-    let here = ours.filter(|request| request.namespace == namespace && request.code < 300);
-    here.filter(|request| !["events", "leases"].contains(&request.resource.as_str()))
-        .map(ToString::to_string)
-        .collect()
+    let wanted = |request: &Request| {
+        request.user == OPERATOR
+            && request.is_write()
+            && (request.namespace == namespace && request.code < 300)
+            && !["events", "leases"].contains(&request.resource.as_str())
+    };
+    let found = those(house, wanted);
+    found.iter().map(ToString::to_string).collect()
 }
 
 /// The operator's writes of events in a namespace that were accepted, one word each: `create events`, `patch events`.
 pub(crate) fn events(house: &House, namespace: &str) -> Vec<String> {
-    let all = requests(house).into_iter();
-    all.filter(|request| request.user == OPERATOR && request.resource == "events")
-        .filter(|request| request.namespace == namespace && request.code < 300)
+    let wanted = |request: &Request| {
+        request.user == OPERATOR
+            && request.resource == "events"
+            && (request.namespace == namespace && request.code < 300)
+    };
+    let found = those(house, wanted).into_iter();
+    found
         .map(|request| format!("{} {}", request.verb, request.resource))
         .collect()
 }
@@ -105,10 +130,7 @@ impl fmt::Display for Request {
 /// each.
 pub(crate) fn unused_rights(house: &House) -> BTreeSet<String> {
     let mut unused = granted();
-    for request in requests(house)
-        .iter()
-        .filter(|request| request.user == OPERATOR)
-    {
+    for request in those(house, |request| request.user == OPERATOR) {
         unused.remove(&right(&request.verb, &request.resource, &request.group));
     }
     unused

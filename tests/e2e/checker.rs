@@ -106,7 +106,8 @@ impl Evidence {
         }
     }
 
-    /// A successful patch of the object's metadata by the operator before each POST.
+    /// A patch of the object's metadata by the operator before each POST, stored, or answered to nobody: when the client
+    /// dies over its call, the server writes down that it timed out, whether or not it was stored.
     fn intent_first(&self, findings: &mut Vec<String>) {
         let posts = self.log.iter().filter(|call| call["operation"] == "create");
         for post in posts.filter(|post| !self.is_stranger(&post["vmId"])) {
@@ -119,11 +120,20 @@ impl Evidence {
                     && request.verb == "patch"
                     && request.resource == "virtualmachines"
                     && (request.namespace == namespace && request.name == name)
-                    && request.code == 200
+                    && [200, 504].contains(&request.code)
                     && request.received < sent
             });
             if !stored {
-                findings.push(format!("I2: POST without an intent before it: {post}"));
+                let about = |one: &&Request| one.namespace == namespace && one.name == name;
+                let told: Vec<_> = self
+                    .requests
+                    .iter()
+                    .filter(about)
+                    .map(|one| format!("{} {one} {} by {}", one.received, one.code, one.user))
+                    .collect();
+                findings.push(format!(
+                    "I2: POST without an intent before it: {post}, of {told:#?}"
+                ));
             }
         }
     }

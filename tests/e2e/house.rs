@@ -2,11 +2,12 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, Once, OnceLock};
 
 use serde_json::{Value, json};
 
+use super::audit::Journal;
 use super::client::{Client, GROUP};
 use super::operator::Operator;
 use super::until;
@@ -24,6 +25,8 @@ pub(crate) struct House {
     pub(crate) operator_kubeconfig: PathBuf,
     /// Reads as the administrator.
     pub(crate) client: Client,
+    /// What was read of the audit log.
+    pub(super) journal: Mutex<Journal>,
 }
 
 static HOUSE: OnceLock<House> = OnceLock::new();
@@ -40,6 +43,8 @@ impl House {
     pub(crate) fn with_operator() -> (&'static Self, &'static Operator) {
         let house = Self::shared();
         let operator = OPERATOR_OF_HOUSE.get_or_init(|| Operator::start(house, &[]).ready());
+        static KEPT_ALIVE: Once = Once::new();
+        KEPT_ALIVE.call_once(|| operator.keep_alive());
         (house, operator)
     }
 
@@ -68,6 +73,7 @@ impl House {
             plane,
             operator_kubeconfig,
             client,
+            journal: Mutex::default(),
         }
     }
 

@@ -3,7 +3,9 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus, Stdio};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -15,9 +17,42 @@ use rustix::process::Signal;
 
 /// A running `vmoperator`. Dropping it kills it; a failing test shows the end of its log.
 pub(crate) struct Operator {
-    process: Child,
+    process: Mutex<Child>,
+    start: Start,
     log: PathBuf,
     status: Option<ExitStatus>,
+}
+
+/// How it was started, and is started again.
+struct Start {
+    program: String,
+    kubeconfig: PathBuf,
+    flags: Vec<String>,
+    variables: Vec<(String, String)>,
+}
+
+impl Start {
+    /// Starts it; what it says goes to the end of the log.
+    fn run(&self, log: &Path) -> Child {
+        let file = File::options().create(true).append(true).open(log);
+        let mut command = starter::tied(&self.program);
+        command
+            .arg("--kubeconfig")
+            .arg(&self.kubeconfig)
+            .args(["--metrics-bind-address=127.0.0.1:0"])
+            .args(["--health-probe-bind-address=127.0.0.1:0"])
+            .args(["--allow-http", "--endpoint-allow=127.0.0.0/8"])
+            .arg("--log-format=json")
+            .args(&self.flags)
+            .env("VMOPERATOR_LOG_LEVEL", "debug")
+            .env_remove("VMOPERATOR_FAILPOINT")
+            .env_remove("VMOPERATOR_WALL_CLOCK")
+            .envs(self.variables.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(file.expect("a log file"));
+        starter::start(command)
+    }
 }
 
 /// Options of an operator that is the only one: it needs no Lease, so that it leads again right after a kill.
@@ -75,29 +110,41 @@ impl Operator {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let log = house.plane.dir().join(format!("operator-{number}.log"));
-        let file = File::create(&log).expect("a log file");
-        let mut command = starter::tied(program);
-        command
-            .arg("--kubeconfig")
-            .arg(kubeconfig)
-            .args(["--metrics-bind-address=127.0.0.1:0"])
-            .args(["--health-probe-bind-address=127.0.0.1:0"])
-            .args(["--allow-http", "--endpoint-allow=127.0.0.0/8"])
-            .arg("--log-format=json")
-            .args(flags)
-            .env("VMOPERATOR_LOG_LEVEL", "debug")
-            .env_remove("VMOPERATOR_FAILPOINT")
-            .env_remove("VMOPERATOR_WALL_CLOCK")
-            .envs(variables.iter().copied())
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(file);
-        let process = starter::start(command);
+        let start = Start {
+            program: program.to_owned(),
+            kubeconfig: kubeconfig.to_owned(),
+            flags: flags.iter().map(|flag| (*flag).to_owned()).collect(),
+            variables: variables
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+                .collect(),
+        };
         Self {
-            process,
+            process: Mutex::new(start.run(&log)),
+            start,
             log,
             status: None,
         }
+    }
+
+    /// What the kubelet is to a pod: starts it again where it gave up its lease, as it should when the API server does
+    /// not answer in time. Whatever else ended it is told and not mended: the tests that need it fail.
+    pub(crate) fn keep_alive(&'static self) {
+        std::thread::spawn(move || {
+            loop {
+                std::thread::sleep(Duration::from_millis(500));
+                let mut process = self.process.lock().expect("the process");
+                let Ok(Some(status)) = process.try_wait() else {
+                    continue;
+                };
+                let tail = self.tail();
+                eprintln!("the operator of all tests ended, {status}:\n{tail}");
+                if status.code() != Some(1) || !tail.contains("was not renewed within") {
+                    return;
+                }
+                *process = self.start.run(&self.log);
+            }
+        });
     }
 
     /// Waits until `/readyz` says so, and returns it.
@@ -116,10 +163,8 @@ impl Operator {
     /// How it ended, if it has.
     pub(crate) fn ended(&mut self) -> Option<ExitStatus> {
         if self.status.is_none() {
-            self.status = self
-                .process
-                .try_wait()
-                .expect("the operator can be waited for");
+            let process = self.process.get_mut().expect("the process");
+            self.status = process.try_wait().expect("the operator can be waited for");
         }
         self.status
     }
@@ -139,7 +184,7 @@ impl Operator {
     /// Sends a signal.
     pub(crate) fn signal(&mut self, what: Signal) {
         if self.ended().is_none() {
-            signal(self.process.id(), what);
+            signal(self.pid(), what);
         }
     }
 
@@ -163,9 +208,11 @@ impl Operator {
     pub(crate) fn addresses(&self) -> Vec<String> {
         let lines = self.lines();
         let serving = lines.iter().filter(|line| line["message"] == "serving");
-        serving
+        let mut all: Vec<String> = serving
             .filter_map(|line| line["address"].as_str().map(str::to_owned))
-            .collect()
+            .collect();
+        // Of its present life.
+        all.split_off(all.len().saturating_sub(2))
     }
 
     /// Its log so far; the last line may be unfinished and is left out then.
@@ -183,7 +230,7 @@ impl Operator {
 
     /// Its process id.
     pub(crate) fn pid(&self) -> u32 {
-        self.process.id()
+        self.process.lock().expect("the process").id()
     }
 
     /// What it shows to those who look for errors in it.
@@ -206,8 +253,9 @@ impl Operator {
 impl Drop for Operator {
     fn drop(&mut self) {
         if self.ended().is_none() {
-            let _ = self.process.kill();
-            let _ = self.process.wait();
+            let process = self.process.get_mut().expect("the process");
+            let _ = process.kill();
+            let _ = process.wait();
         }
         if std::thread::panicking() {
             eprintln!("── {} ──\n{}", self.log.display(), self.tail());

@@ -8,6 +8,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
+use super::audit::{self, Request};
 use super::cloud::Cloud;
 use super::house::{House, OPERATOR};
 
@@ -52,32 +53,21 @@ pub(crate) fn check(house: &House, cloud: &Cloud, namespace: &str) {
 
 /// Every write of the Lease, oldest first.
 pub(crate) fn lease_writes(house: &House, namespace: &str) -> Vec<LeaseWrite> {
-    let events = house.plane.audit();
-    let mut found: Vec<LeaseWrite> = events
-        .iter()
-        .filter(|event| {
-            let about = &event["objectRef"];
-            let verb = event["verb"].as_str().unwrap_or_default();
-            event["stage"] == "ResponseComplete"
-                && about["resource"] == "leases"
-                && about["namespace"] == namespace
-                && !["get", "list", "watch"].contains(&verb)
-                && event["responseStatus"]["code"].as_u64() < Some(300)
+    let wanted = |request: &Request| {
+        request.resource == "leases"
+            && request.namespace == namespace
+            && (request.is_write() && request.code < 300)
+    };
+    let writes = audit::those(house, wanted).into_iter();
+    let mut found: Vec<LeaseWrite> = writes
+        .map(|request| LeaseWrite {
+            at: request.received,
+            by_operator: request.user == OPERATOR,
+            holder: request.holder,
         })
-        .map(lease_write)
         .collect();
     found.sort_by_key(|write| write.at);
     found
-}
-
-fn lease_write(event: &Value) -> LeaseWrite {
-    let at = event["requestReceivedTimestamp"].as_str();
-    let holder = event["requestObject"]["spec"]["holderIdentity"].as_str();
-    LeaseWrite {
-        at: at.and_then(|at| at.parse().ok()).expect("a time"),
-        holder: holder.unwrap_or_default().to_owned(),
-        by_operator: event["user"]["username"] == OPERATOR,
-    }
 }
 
 /// The identity in `vmoperator/VERSION (IDENTITY)`.

@@ -46,6 +46,7 @@ fn request(user: &str, verb: &str, resource: &str, name: &str, seconds: i64) -> 
         received: at(seconds),
         agent: String::new(),
         query: String::new(),
+        holder: String::new(),
     }
 }
 
@@ -118,6 +119,20 @@ fn a_second_vm_of_an_object_is_found() {
 fn a_create_before_its_intent_is_found() {
     let early = |evidence: &mut Evidence| evidence.log[1] = call("create", "vm-1", "kept", 1);
     finds(early, &["I2"]);
+    // The operator died over its write: stored or not, the server says that it took too long.
+    let answered = |code: u64| {
+        move |evidence: &mut Evidence| {
+            let patch =
+                |one: &&mut Request| one.verb == "patch" && one.resource == "virtualmachines";
+            for one in evidence.requests.iter_mut().filter(patch) {
+                one.code = code;
+            }
+        }
+    };
+    finds(answered(504), &[]);
+    for refused in [409, 422, 500] {
+        finds(answered(refused), &["I2"]);
+    }
 }
 
 #[test]

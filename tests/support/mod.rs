@@ -3,8 +3,8 @@
 //! The programs are found as vmctl finds them; a machine that has none and can make none fails the test with vmctl's
 //! own words, it does not skip.
 
-use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Output, Stdio};
 use std::sync::mpsc::RecvTimeoutError;
@@ -189,10 +189,20 @@ impl ControlPlane {
     /// Every request so far, as the API server recorded it when it was answered (`audit.k8s.io/v1`). A long-running
     /// one, such as a watch, appears twice: stage `ResponseStarted`, then `ResponseComplete`.
     pub(crate) fn audit(&self) -> Vec<Value> {
-        let text = fs::read_to_string(self.dir.path().join("audit.log"))
+        self.audit_from(&mut 0)
+    }
+
+    /// The same from a byte of the log on, which becomes the byte to read from the next time.
+    pub(crate) fn audit_from(&self, byte: &mut u64) -> Vec<Value> {
+        let mut log =
+            File::open(self.dir.path().join("audit.log")).expect("the audit log can be read");
+        let mut text = String::new();
+        log.seek(SeekFrom::Start(*byte))
+            .and_then(|_| log.read_to_string(&mut text))
             .expect("the audit log can be read");
         // The last line may be under the server's pen.
-        let complete = text.rfind('\n').map_or("", |end| &text[..end]);
+        let complete = text.rfind('\n').map_or("", |end| &text[..=end]);
+        *byte += complete.len() as u64;
         complete
             .lines()
             .map(|line| serde_json::from_str(line).expect("an audit line is JSON"))
