@@ -3,11 +3,14 @@
 use std::process::Stdio;
 use std::time::Duration;
 
+use serde_json::json;
 use vm_tui::{Done, Message, Target, What};
+use vmoperator::api::RECONCILE_AT_ANNOTATION;
 
 use super::out::Out;
+use crate::clock;
 use crate::cluster::Cluster;
-use crate::cluster::call::{Collection, Form};
+use crate::cluster::call::{Collection, Error, Form, MANAGER};
 use crate::cluster::kind::Kind;
 use crate::output::clean;
 
@@ -16,31 +19,51 @@ const KUBECTL: Duration = Duration::from_secs(20);
 
 /// Deletes machines one after the other, each only if it is still the one that was meant.
 pub(super) async fn delete(cluster: Cluster, targets: Vec<Target>, out: Out) {
-    let many = targets.len();
     let mut failed = Vec::new();
     for target in &targets {
         let collection = collection(&cluster, target);
         if let Err(error) = collection.delete(&target.name, &target.uid).await {
-            failed.push(format!(
-                "{}: {}",
-                target.name,
-                collection.failed(error).cause
-            ));
+            failed.push(refusal(&collection, target, error));
         }
     }
-    let done = match failed.first() {
-        None if many == 1 => done("its deletion was asked for", true),
+    out.send(outcome("deletion", targets.len(), &failed)).await;
+}
+
+/// Asks the operator to look at machines now, each only if it is still the one that was meant: an annotation of the API
+/// that it takes as a change, so that no back-off and no poll is waited for.
+pub(super) async fn reconcile(cluster: Cluster, targets: Vec<Target>, out: Out) {
+    let now = clock::timestamp().to_string();
+    let mut failed = Vec::new();
+    for target in &targets {
+        let collection = collection(&cluster, target);
+        let patch = json!({ "metadata": {
+            "uid": target.uid, "annotations": { RECONCILE_AT_ANNOTATION: now },
+        } });
+        if let Err(error) = collection.merge(&target.name, &patch, MANAGER).await {
+            failed.push(refusal(&collection, target, error));
+        }
+    }
+    out.send(outcome("reconcile", targets.len(), &failed)).await;
+}
+
+fn refusal(collection: &Collection, target: &Target, error: Error) -> String {
+    format!("{}: {}", target.name, collection.failed(error).cause)
+}
+
+/// What became of something that was asked for each of so many machines.
+fn outcome(what: &str, many: usize, failed: &[String]) -> Message {
+    match failed.first() {
+        None if many == 1 => done(&format!("its {what} was asked for"), true),
         None => done(
-            &format!("the deletion of {many} machines was asked for"),
+            &format!("the {what} of {many} machines was asked for"),
             true,
         ),
         Some(first) if many == 1 => done(first, false),
-        Some(first) => done(
-            &format!("{} of {many} were not deleted; {first}", failed.len()),
-            false,
-        ),
-    };
-    out.send(done).await;
+        Some(first) => {
+            let text = format!("{what}: {} of {many} failed; {first}", failed.len());
+            done(&text, false)
+        }
+    }
 }
 
 /// Shows an object.

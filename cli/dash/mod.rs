@@ -229,6 +229,7 @@ async fn effects(cluster: Option<Cluster>, mut asked: Receiver<Ask>, out: Out) {
         };
         match effect {
             Effect::Delete(targets) => act::delete(cluster, targets, out.clone()).await,
+            Effect::Reconcile(targets) => act::reconcile(cluster, targets, out.clone()).await,
             Effect::Show(what, target) => act::show(cluster, what, target, out.clone()).await,
             Effect::Quit | Effect::Suspend | Effect::Redraw | Effect::Edit(_) => {}
         }

@@ -227,7 +227,7 @@ async fn take(
             Effect::Suspend => suspend(session, terminal, signals).await?,
             Effect::Redraw => terminal.screen.forget(),
             Effect::Edit(target) => edit(session, terminal, &target).await?,
-            Effect::Delete(_) | Effect::Show(..) => {
+            Effect::Delete(_) | Effect::Reconcile(_) | Effect::Show(..) => {
                 // Full only if nobody does what is asked for: then it is not asked again.
                 let asked = session.asks.try_send(Ask::Effect(effect));
                 if asked.is_err() {

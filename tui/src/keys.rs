@@ -71,6 +71,7 @@ pub(crate) enum Act {
     Events,
     Detail,
     Edit,
+    Reconcile,
     Delete,
     Back,
     Help,
@@ -175,6 +176,12 @@ pub(crate) const KEYMAP: &[Binding] = {
         bind(&[Char('l')], Act::Logs, Machine, "its logs"),
         bind(&[Char('E')], Act::Events, Machine, "its events"),
         bind(&[Char('e')], Act::Edit, Machine, "edit"),
+        bind(
+            &[Char('R')],
+            Act::Reconcile,
+            Machine,
+            "reconcile it now, or all marked",
+        ),
         bind(&[Char(' ')], Act::Mark, Machine, "mark"),
         bind(
             &[Ctrl('d')],

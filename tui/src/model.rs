@@ -29,6 +29,8 @@ pub enum Effect {
     Suspend,
     /// Draw everything anew: something else has written on the terminal.
     Redraw,
+    /// Have the operator look at these at once, whatever they wait for.
+    Reconcile(Vec<Target>),
     /// Delete these, and no others of the same names.
     Delete(Vec<Target>),
     /// Show an object.

@@ -19,6 +19,10 @@ pub(crate) const COMMANDS: &[(&str, &str)] = &[
     ("filter", "WORDS: as behind /"),
     ("sort", "COLUMN: sort by it"),
     ("theme", "dark, light or mono"),
+    (
+        "reconcile",
+        "look at the selected machine now, or at all marked",
+    ),
     ("delete", "delete the selected machine, or all marked; asks"),
     ("freeze", "hold what is shown, or let it go on"),
     ("help", "keys and commands"),
@@ -47,6 +51,7 @@ pub(super) fn run(model: &mut Model, text: &str) -> Vec<Effect> {
         "events" | "ev" => Act::Pane(3),
         "logs" | "log" => Act::Pane(4),
         "detail" => Act::Pane(5),
+        "reconcile" => Act::Reconcile,
         "delete" => Act::Delete,
         "freeze" => Act::Freeze,
         "help" | "h" => Act::Help,

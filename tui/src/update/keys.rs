@@ -2,7 +2,7 @@
 
 use super::dialog;
 use crate::keys::{Act, Key, act};
-use crate::message::What;
+use crate::message::{Target, What};
 use crate::model::{Confirm, Effect, Model, Overlay, Pane};
 use crate::table::Column;
 use crate::view::layout;
@@ -73,7 +73,9 @@ pub(super) fn perform(model: &mut Model, act: Act) -> Vec<Effect> {
         Act::Events => of_selected(model, Pane::Events),
         Act::Back => back(model),
         Act::Mark => mark(model),
-        Act::Describe | Act::Yaml | Act::Edit | Act::Delete => return on_machine(model, act),
+        Act::Describe | Act::Yaml | Act::Edit | Act::Reconcile | Act::Delete => {
+            return on_machine(model, act);
+        }
         Act::Redraw => return vec![Effect::Redraw],
         Act::Suspend => return vec![Effect::Suspend],
         Act::Quit => return vec![Effect::Quit],
@@ -87,7 +89,7 @@ fn on_machine(model: &mut Model, act: Act) -> Vec<Effect> {
         model.say("no machine is selected", false);
         return Vec::new();
     };
-    if matches!(act, Act::Edit | Act::Delete)
+    if matches!(act, Act::Edit | Act::Reconcile | Act::Delete)
         && let Some(why) = &model.live.context.read_only
     {
         let text = format!("read-only: {why}");
@@ -98,20 +100,28 @@ fn on_machine(model: &mut Model, act: Act) -> Vec<Effect> {
         Act::Describe => vec![Effect::Show(What::Describe, target)],
         Act::Yaml => vec![Effect::Show(What::Yaml, target)],
         Act::Edit => vec![Effect::Edit(target)],
+        Act::Reconcile => {
+            let targets = marked_or(model, target);
+            model.ui.marked.clear();
+            vec![Effect::Reconcile(targets)]
+        }
         _delete => {
-            let marked = &model.ui.marked;
-            let targets = if marked.is_empty() {
-                vec![target]
-            } else {
-                marked.values().cloned().collect()
-            };
             model.ui.overlay = Overlay::Confirm(Confirm {
-                targets,
+                targets: marked_or(model, target),
                 on_delete: false,
                 typed: String::new(),
             });
             Vec::new()
         }
+    }
+}
+
+fn marked_or(model: &Model, selected: Target) -> Vec<Target> {
+    let marked = &model.ui.marked;
+    if marked.is_empty() {
+        vec![selected]
+    } else {
+        marked.values().cloned().collect()
     }
 }
 

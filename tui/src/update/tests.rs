@@ -51,6 +51,27 @@ fn a_deletion_is_asked_with_the_focus_on_cancel() {
 }
 
 #[test]
+fn a_reconcile_is_asked_for_at_once_for_the_selected_one_or_for_all_marked() {
+    let mut model = busy();
+    let one = press(&mut model, &[Char('R')]);
+    let uid = model.ui.selected.clone().unwrap();
+    assert!(
+        matches!(one.as_slice(), [Effect::Reconcile(targets)] if targets.len() == 1 && targets[0].uid == uid),
+        "{one:?}"
+    );
+    press(&mut model, &[Char(' '), Char(' '), Char(':')]);
+    for c in "reconcile".chars() {
+        press(&mut model, &[Char(c)]);
+    }
+    let marked = press(&mut model, &[Enter]);
+    assert!(
+        matches!(marked.as_slice(), [Effect::Reconcile(targets)] if targets.len() == 2),
+        "{marked:?}"
+    );
+    assert!(model.ui.marked.is_empty());
+}
+
+#[test]
 fn keys_that_mean_yes_elsewhere_confirm_nothing() {
     let mut model = busy();
     press(&mut model, &[Ctrl('d')]);
@@ -111,7 +132,7 @@ fn where_nothing_may_be_changed_nothing_is_asked() {
         ..Context::default()
     };
     update(&mut model, Message::Context(context));
-    for keys in [[Ctrl('d')], [Char('e')]] {
+    for keys in [[Ctrl('d')], [Char('e')], [Char('R')]] {
         assert_eq!(press(&mut model, &keys), []);
         assert_eq!(model.ui.overlay, Overlay::None);
         assert!(

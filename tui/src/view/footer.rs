@@ -8,7 +8,7 @@ use crate::keys::{Act, KEYMAP};
 use crate::model::{Model, Overlay};
 
 /// The keys that are worth a place, the most useful first, and what they are called in one word.
-const HINTS: [(Act, &str); 12] = [
+const HINTS: [(Act, &str); 13] = [
     (Act::Help, "help"),
     (Act::Quit, "quit"),
     (Act::Filter, "filter"),
@@ -18,6 +18,7 @@ const HINTS: [(Act, &str); 12] = [
     (Act::Describe, "describe"),
     (Act::Yaml, "yaml"),
     (Act::Delete, "delete"),
+    (Act::Reconcile, "reconcile"),
     (Act::Zoom, "zoom"),
     (Act::Freeze, "freeze"),
     (Act::Theme, "theme"),
@@ -61,7 +62,8 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, area: Rect, model: &Model) {
         else {
             continue;
         };
-        let forbidden = model.live.context.read_only.is_some() && act == Act::Delete;
+        let changes = matches!(act, Act::Reconcile | Act::Delete);
+        let forbidden = changes && model.live.context.read_only.is_some();
         let label = key.label();
         if forbidden || columns(&label) + columns(word) + 3 > line.left() {
             continue;
