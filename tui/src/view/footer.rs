@@ -18,10 +18,10 @@ const HINTS: [(Act, &str); 13] = [
     (Act::Describe, "describe"),
     (Act::Yaml, "yaml"),
     (Act::Delete, "delete"),
-    (Act::Reconcile, "reconcile"),
     (Act::Zoom, "zoom"),
     (Act::Freeze, "freeze"),
     (Act::Theme, "theme"),
+    (Act::Reconcile, "reconcile"),
 ];
 
 /// Draws it.
