@@ -174,6 +174,13 @@ logs_tell_of_it() {
     vmctl describe vm web-1 | grep -q ' create .* 201 ' || no 'describe shows no call to the provider'
 }
 
+top_tells_of_it() {
+    vmctl top operator >"$work/top"
+    grep -q '^QUEUE ' "$work/top" || { cat "$work/top"; no 'it has no queue'; }
+    grep -Eq '^virtualmachines? ' "$work/top" || { cat "$work/top"; no 'the queue has no row'; }
+    grep -Eq '^create +[1-9]' "$work/top" || { cat "$work/top"; no 'no create was counted'; }
+}
+
 doctor_is_content() {
     vmctl doctor || no 'a check failed'
     [ "$runtime" = embedded ] || vmctl doctor -o json | grep -q '"id":"DOC-NODE-IMAGE"' || no 'it does not look at the node image'
@@ -549,6 +556,7 @@ if [ "$runtime" = kind ]; then
 fi
 check 'vmctl create vm: Running' becomes_running
 check 'vmctl logs vm: operator, provider and events' logs_tell_of_it
+check 'vmctl top operator: queue and provider calls' top_tells_of_it
 check 'vmctl doctor finds nothing broken' doctor_is_content
 check 'Secret, Service and EndpointSlice' owns_its_objects
 check 'a deleted Secret comes back' secret_comes_back

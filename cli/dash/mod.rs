@@ -12,6 +12,7 @@ mod pods;
 mod read;
 mod record;
 mod replicas;
+pub(crate) mod scrapes;
 mod screen;
 mod sources;
 mod terminal;

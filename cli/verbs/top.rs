@@ -18,10 +18,12 @@ use crate::cluster::kind::{Kind, Named};
 use crate::cluster::object::Object;
 use crate::cluster::table::{Column, Table};
 use crate::cluster::{Cluster, call::Collection};
+use crate::dash::scrapes::{Scrapes, of_pods};
 use crate::env::outlets::Outlets;
 use crate::env::report::Format;
+use crate::env::workload::NAMESPACE;
 use crate::hint::{Exit, Failure};
-use crate::output;
+use crate::output::{self, Talk};
 use metrics::Scrape;
 
 const EXAMPLES: &str = "\
@@ -31,7 +33,8 @@ Examples:
   vmctl top pcfg
   vmctl top operator
 
-CPU and memory are what the VirtualMachines ask for; nobody here measures what they use.";
+CPU and memory are what the VirtualMachines ask for; nobody here measures what they use. The queue is that of the
+operator's replica that leads; calls and passes are those of all replicas since each began.";
 
 /// What the rows are sorted by; the largest comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -250,20 +253,39 @@ fn table(names: &[&str], namespaces: bool) -> Table {
     table
 }
 
+/// What the operator's replicas tell: the process of an environment on this machine, else every pod.
+async fn scrapes(cluster: &Cluster) -> Result<Scrapes, String> {
+    let environment = cluster.environment.as_ref();
+    let in_pods = match environment {
+        Some(environment) => environment
+            .kind()
+            .map_err(|failure| failure.cause)?
+            .is_some(),
+        None => true,
+    };
+    if in_pods {
+        return of_pods(cluster, NAMESPACE).await;
+    }
+    let text = Outlets::of(environment).await?.metrics().await?;
+    Ok(Scrapes {
+        texts: vec![text],
+        silent: Vec::new(),
+    })
+}
+
 /// The queue, and how long calls to providers take, from the operator's own metrics.
 async fn operator(args: &Args, cluster: &Cluster) -> Result<(), Failure> {
-    let text = async {
-        let outlets = Outlets::of(cluster.environment.as_ref()).await?;
-        outlets.metrics().await
-    };
-    let text = text.await.map_err(|why| {
+    let scrapes = scrapes(cluster).await.map_err(|why| {
         let cause = format!(
             "the operator's metrics cannot be had: {why} ({})",
             cluster.label
         );
         Failure::new(Exit::Unreachable, "VMC-METRICS", cause).fix("see what runs: vmctl status")
     })?;
-    let scrape = Scrape::parse(&text);
+    for why in &scrapes.silent {
+        Talk::new(false).line(&format!("not counted: {why}"));
+    }
+    let scrape = Scrape::of_replicas(&scrapes.texts);
     if args.output == Format::Json {
         return output::data(&scrape.summary().to_string());
     }

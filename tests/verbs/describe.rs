@@ -104,7 +104,7 @@ fn top_adds_up_what_vms_ask_for_and_says_where_metrics_cannot_be_had() {
     scene.vmctl(&["top", "operator"]).failed(
         7,
         "VMC-METRICS",
-        &["only environments of vmctl up tell it"],
+        &["no pod of the operator runs in namespace vmoperator-system"],
     );
     scene
         .vmctl(&["top", "vm", "nope"])

@@ -77,7 +77,28 @@ impl Calls {
     }
 }
 
+/// Gauges of work at hand: of a replica that does not lead they tell of objects that it only keeps in mind.
+const AT_HAND: [&str; 3] = [
+    "workqueue_depth",
+    "workqueue_delayed_depth",
+    "controller_runtime_active_workers",
+];
+
 impl Scrape {
+    /// All replicas as one: what was counted is added up, work at hand is the leader's. While nobody leads, no work is
+    /// at hand.
+    pub(super) fn of_replicas(texts: &[String]) -> Self {
+        let scrapes = texts.iter().map(|text| Self::parse(text));
+        let samples = scrapes.flat_map(|scrape| {
+            let leads = texts.len() == 1 || scrape.sum("leader_election_master_status", &[]) > 0;
+            let counts = move |sample: &Sample| leads || !AT_HAND.contains(&sample.name.as_str());
+            scrape.samples.into_iter().filter(counts)
+        });
+        Self {
+            samples: samples.collect(),
+        }
+    }
+
     /// Reads the text form; lines that are none are left out.
     pub(super) fn parse(text: &str) -> Self {
         let lines = text.lines().filter(|line| !line.starts_with('#'));
@@ -99,10 +120,9 @@ impl Scrape {
                 of("controller_runtime_reconcile_errors_total", "controller"),
             ]
         };
-        self.values("workqueue_depth", "name")
-            .iter()
-            .map(row)
-            .collect()
+        let mut names = self.values("workqueue_depth", "name");
+        names.extend(self.values("controller_runtime_reconcile_total", "controller"));
+        names.iter().map(row).collect()
     }
 
     /// A row per operation: name, calls, errors, three quantiles of their duration.
@@ -320,6 +340,35 @@ no number
         assert_eq!(
             scrape.quantile(metric, &[("operation", "create")], 0.7),
             Quantile::About(0.55)
+        );
+    }
+
+    #[test]
+    fn of_replicas_counts_are_added_up_and_work_at_hand_is_the_leaders() {
+        let replica = |leads: u8| {
+            let passes =
+                r#"controller_runtime_reconcile_total{controller="vm",result="success"} 5"#;
+            format!("{TEXT}{passes}\nleader_election_master_status{{name=\"lease\"}} {leads}\n")
+        };
+        let told = |texts: &[String]| {
+            let scrape = Scrape::of_replicas(texts);
+            let (queue, create) = (scrape.queues().remove(0), scrape.calls().remove(0));
+            (
+                queue[1].clone(),
+                queue[4].clone(),
+                create[1].clone(),
+                create[3].clone(),
+            )
+        };
+        let as_is = |depth: i64, passes: i64, calls: i64| {
+            (json!(depth), json!(passes), json!(calls), json!("100ms"))
+        };
+        assert_eq!(told(&[replica(0), replica(1)]), as_is(7, 10, 20));
+        assert_eq!(told(&[replica(0), replica(0)]), as_is(0, 10, 20));
+        // One alone needs no lease.
+        assert_eq!(
+            told(&[TEXT.to_owned() + "controller_runtime_reconcile_total{controller=\"vm\"} 5"]),
+            as_is(7, 5, 10)
         );
     }
 
