@@ -109,6 +109,28 @@ fn parse(version: &str) -> Option<(u32, u32)> {
 mod tests {
     use super::*;
 
+    /// Of kind's two ways to load an image, the other one never arrives with some image stores of the engine (kind #3795).
+    #[test]
+    fn images_go_into_clusters_as_archives_and_never_by_name() {
+        let by_name = concat!("docker", "-image");
+        let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("cli")];
+        let (mut archives, mut read) = (0, 0);
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    folders.push(path);
+                    continue;
+                }
+                let text = std::fs::read_to_string(&path).unwrap_or_default();
+                assert!(!text.contains(by_name), "{}", path.display());
+                archives += text.matches(concat!("\"image", "-archive\"")).count();
+                read += 1;
+            }
+        }
+        assert!(read > 100 && archives == 1, "{read} files, {archives}");
+    }
+
     #[test]
     fn versions_are_compared_by_number() {
         for (version, enough) in [
