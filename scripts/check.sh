@@ -97,7 +97,8 @@ show_failures() {
     cat "$logs/failed"
 }
 
-# Most of a test's time is waiting, so several test programs run at once: each has servers and folders of its own.
+# A test waits about as long as it works, so some programs run at once: each has servers and folders of its own. More of them
+# than this end no sooner on two cores, but each test waits longer for its answers.
 run_programs() {
     local failed=0
     logs=$(mktemp -d)
@@ -110,7 +111,7 @@ run_programs() {
         awk '{ late = /operator_manager/ ? 0 : /operator_faults|operator_survival/ ? 1 : /operator_|up_survival|verbs/ ? 2 : 3; print late, $0 }' | sort -s -k1,1n | cut -d' ' -f2- >"$logs/programs"
     [ -s "$logs/programs" ] || { echo 'check.sh: cargo named no test program' >&2; return 1; }
     # shellcheck disable=SC2016 # the inner shell's words
-    xargs -P "${TEST_JOBS:-4}" -n 2 bash -c 'run_program "$0" "$1"' <"$logs/programs" || failed=1
+    xargs -P "${TEST_JOBS:-3}" -n 2 bash -c 'run_program "$0" "$1"' <"$logs/programs" || failed=1
     [ ! -s "$logs/failed" ] || show_failures >&2
     rm -rf "$logs"
     return "$failed"

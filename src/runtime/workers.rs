@@ -161,6 +161,9 @@ where
             let ending = self.pass(&job, pass).await;
             self.observer.ended(ending, self.clock.now().since(began));
             self.queue.done(&job.key, ending.outcome());
+            // A pass that found nothing to do waited for nothing; with thousands of them the thread would never come to
+            // look at sockets and timers, and the lease would run out over them.
+            tokio::task::yield_now().await;
         }
     }
 

@@ -239,3 +239,21 @@ async fn a_pass_that_blocks_its_thread_for_ever_does_not_hold_up_a_drain() {
     // Only now, so that the runtime of this test can end.
     drop(let_go);
 }
+
+/// Passes that find everything as it should be wait for nothing, and after a restart or a change of a ProviderConfig there
+/// are thousands of them: who shares their threads must get its turn, the renewal of the lease first of all.
+#[tokio::test]
+async fn ten_thousand_passes_that_wait_for_nothing_hold_up_nobody_else() {
+    const WORKERS: usize = 4;
+    const TURNS: usize = 100;
+    let stage = start(WORKERS, Arc::new(Unobserved));
+    for number in 0..10_000 {
+        add(&stage, &number.to_string());
+    }
+    for _turn in 0..TURNS {
+        tokio::task::yield_now().await;
+    }
+    let passes = stage.script.runs.lock().unwrap().len() / 2;
+    // One a turn of each worker, not all of them.
+    assert!((1..=WORKERS * TURNS).contains(&passes), "{passes} passes");
+}
