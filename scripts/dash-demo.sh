@@ -99,20 +99,27 @@ until_says '65 machines .*Running 65'
 keep 6-new-leader
 if [ -n "${PICTURE:-}" ]; then wait "$picture"; fi
 
-say "a deletion is asked for, and left by the focus on Cancel"
+say "one is reconciled at once; a deletion is asked for, and left by the focus on Cancel"
 keys '/'
 keys -l 'web-07'
 keys Enter
 until_says 'web-07 1 of 65'
+keys R
+until_says 'its reconcile was asked for'
+keep 7-reconciled
+if ! "$vmctl" get vm web-07 -o yaml | grep -q 'compute.example.com/reconcile-at: '; then
+    echo "dash-demo.sh: web-07 was not written" >&2
+    exit 1
+fi
 keys C-d
 until_says 'Delete this machine'
-keep 7-asked
+keep 8-asked
 keys Enter
 sleep 1
 "$vmctl" get vm web-07 >/dev/null
 say "and asked again, and confirmed"
 keys C-d Tab
-keep 8-confirming
+keep 9-confirming
 keys Enter
 until_says 'its deletion was asked for|64 machines'
 keys Escape
@@ -124,18 +131,18 @@ fi
 
 say "detail, logs and help, and smaller screens"
 keys 6
-keep 9-detail
+keep 10-detail
 keys 5
-keep 10-logs
+keep 11-logs
 keys '?'
-keep 11-help
+keep 12-help
 keys Escape 1
 "${tmux[@]}" resize-window -t dash -x 80 -y 24
 sleep 1
-keep 12-80x24
+keep 13-80x24
 "${tmux[@]}" resize-window -t dash -x 40 -y 10
 sleep 1
-keep 13-40x10
+keep 14-40x10
 "${tmux[@]}" resize-window -t dash -x 120 -y 40
 keys q
 until_says 'ended with 0'
