@@ -211,6 +211,12 @@ impl Cloud {
         call(reqwest::Method::POST, &url, Some(&what));
     }
 
+    /// A VM bears these tags and no others.
+    pub(crate) fn tag(&self, id: &str, tags: &Value) {
+        let url = format!("{}/vms/{id}/tag", self.admin);
+        call(reqwest::Method::POST, &url, Some(&json!({ "tags": tags })));
+    }
+
     /// Moves the cloud's clock forward.
     pub(crate) fn step(&self, milliseconds: u64) {
         let step = json!({ "stepMilliseconds": milliseconds });

@@ -105,5 +105,5 @@ const _: fn() = || {
     let _ = (client::Client::text, client::Client::create);
     let _ = (client::Client::create_all, client::Client::delete);
     let _ = client::Client::merge;
-    let _ = (Cloud::drift, Cloud::step);
+    let _ = (Cloud::drift, Cloud::step, Cloud::tag);
 };

@@ -88,6 +88,7 @@ impl Details {
                 image: self.image,
             },
             "strip-tags" => Act::StripTags,
+            "tag" => Act::Tag { tags: self.tags },
             "reuse" => Act::Reuse { tags: self.tags },
             "stop" => Act::Stop,
             "run" => Act::Run,
@@ -96,7 +97,7 @@ impl Details {
                 Act::CreatedAt(self.created_at.ok_or_else(missing)?)
             }
             _ => {
-                let known = "vanish, fail, drift, strip-tags, reuse, stop, run, created-at";
+                let known = "vanish, fail, drift, strip-tags, tag, reuse, stop, run, created-at";
                 return Err(Problem::not_found(format!(
                     "no act {name:?}; there are {known}"
                 )));

@@ -29,6 +29,11 @@ pub enum Act {
     },
     /// It loses all of its tags.
     StripTags,
+    /// It bears these tags and no others.
+    Tag {
+        /// The tags.
+        tags: BTreeMap<String, String>,
+    },
     /// It stops running.
     Stop,
     /// It runs (again); a provisioning one at once.
@@ -121,6 +126,7 @@ impl World {
             }),
             Act::Stop => self.edit(&account, number, None, |vm| vm.phase = Phase::Stopped),
             Act::StripTags => self.edit(&account, number, due, |vm| vm.tags = Arc::from([])),
+            Act::Tag { tags } => self.edit(&account, number, due, |vm| vm.tags = texts(&tags)),
             Act::CreatedAt(at) => self.edit(&account, number, due, |vm| vm.created_at = at),
             Act::Reuse { tags } => self.reuse(&account, number, tags),
             Act::Drift { cpu, memory, image } => self.edit(&account, number, due, |vm| {
@@ -139,10 +145,7 @@ impl World {
             // A client that compares times must see that it is another one.
             vm.created_at = now.max(vm.created_at + SignedDuration::from_secs(1));
             vm.name = None;
-            vm.tags = tags
-                .iter()
-                .map(|(key, value)| (Text::from(key.as_str()), Text::from(value.as_str())))
-                .collect();
+            vm.tags = texts(&tags);
         })
     }
 
@@ -217,4 +220,10 @@ impl World {
             .find_map(|(name, account)| Some((name, account.live.get(&number)?)));
         found.map(|(name, record)| (name.clone(), record.vm.clone(), record.due))
     }
+}
+
+fn texts(tags: &BTreeMap<String, String>) -> Arc<[(Text, Text)]> {
+    let text =
+        |(key, value): (&String, &String)| (Text::from(key.as_str()), Text::from(value.as_str()));
+    tags.iter().map(text).collect()
 }

@@ -76,6 +76,8 @@ async fn every_act_does_what_it_says() {
         act("drift", json!({ "cpu": 8, "memory": "1Gi", "image": "x" })).json()["cpu"],
         8
     );
+    let tags = json!({ "tags": { "b": "2", "a": "1" } });
+    assert_eq!(act("tag", tags.clone()).json()["tags"], tags["tags"]);
     assert_eq!(act("strip-tags", Value::Null).json()["tags"], json!({}));
     assert_eq!(
         act("created-at", json!({ "createdAt": "2001-02-03T04:05:06Z" })).json()["createdAt"],
