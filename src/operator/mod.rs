@@ -31,6 +31,7 @@ use crate::domain::{ClusterId, Term};
 use crate::lifecycle::Policy;
 use crate::runtime::clock::{Clock, SystemClock};
 use crate::runtime::metrics::{PassMetrics, QueueMetrics, WatchMetrics};
+use crate::runtime::pulse::Pulse;
 use crate::runtime::shutdown::Shutdown;
 use crate::runtime::{failpoint, leader};
 use crate::settings::Settings;
@@ -111,7 +112,9 @@ fn start(settings: Settings) -> Result<(), Error> {
         .enable_all()
         .build()
         .map_err(Error::Process)?;
+    let pulse = Pulse::start(runtime.handle().clone()).map_err(Error::Process)?;
     let result = runtime.block_on(run(settings, log));
+    drop(pulse);
     // A pass that blocks its thread cannot be cut, and must not hold up the end either.
     runtime.shutdown_background();
     result

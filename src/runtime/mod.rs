@@ -12,6 +12,7 @@ pub mod clock;
 pub mod failpoint;
 pub mod leader;
 pub mod metrics;
+pub mod pulse;
 pub mod queue;
 pub mod schedule;
 pub mod shutdown;
