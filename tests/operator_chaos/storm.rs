@@ -290,6 +290,11 @@ impl Storm {
         });
     }
 
+    /// How many faults met something so far; hits of the provider's present rules are counted once they are replaced.
+    pub(crate) fn faults(&self) -> u64 {
+        self.faults
+    }
+
     /// Mends everything; gives how many faults met something.
     pub(crate) fn calm(&mut self) -> u64 {
         println!("calm");
