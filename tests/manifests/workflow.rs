@@ -70,6 +70,7 @@ fn the_gate_both_runtimes_the_manifests_and_the_images_are_run() {
     let text = workflow["jobs"].to_string();
     for words in [
         "scripts/check.sh",
+        "scripts/lint-manifests.sh",
         "scripts/e2e.sh ${{ matrix.runtime }}",
         "scripts/image.sh",
         "scripts/dockerfile.sh",
