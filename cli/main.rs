@@ -53,6 +53,7 @@ fn main() -> ExitCode {
     if completion::answered() {
         return ExitCode::SUCCESS;
     }
+    output::choose_color(Color::Auto);
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => return usage(&error),

@@ -19,9 +19,12 @@ pub(crate) enum Color {
     Never,
 }
 
-/// Sets the colour choice for both streams; the flag is stronger than the environment.
+/// Sets the colour choice for both streams; the flag is stronger than the environment. Called once before the flags are
+/// read, for help and wrong command lines, and once with the flag.
 pub(crate) fn choose_color(color: Color) {
     let choice = match color {
+        // Where `CI` is set the library would take any terminal for one with colours.
+        Color::Auto if is_dumb() => anstream::ColorChoice::Never,
         Color::Auto => anstream::ColorChoice::Auto,
         Color::Always => anstream::ColorChoice::Always,
         Color::Never => anstream::ColorChoice::Never,
@@ -69,11 +72,15 @@ pub(crate) struct Talk {
     stamped: bool,
 }
 
+/// Whether the terminal takes text and nothing else.
+fn is_dumb() -> bool {
+    std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb")
+}
+
 /// Whether stderr is a terminal on which a line can be written over.
 pub(crate) fn is_live() -> bool {
-    let dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
     std::io::stderr().is_terminal()
-        && !dumb
+        && !is_dumb()
         && std::env::var_os("CI").is_none_or(|ci| ci.is_empty())
 }
 

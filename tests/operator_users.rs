@@ -19,10 +19,15 @@ fn world() -> (&'static House, Cloud, String) {
     (house, cloud, namespace)
 }
 
+/// Runs kubectl, as often as it takes until the operator's writes do not come between its read and its write.
 fn kubectl(house: &House, namespace: &str, args: &[&str], input: &Value) {
     let args = [&["-n", namespace], args].concat();
-    let answer = house.plane.try_kubectl(&args, &input.to_string());
-    assert!(answer.success, "{args:?}: {}", answer.stderr);
+    until(&format!("kubectl {args:?}"), || {
+        let answer = house.plane.try_kubectl(&args, &input.to_string());
+        let conflict = answer.stderr.contains("(Conflict)");
+        assert!(answer.success || conflict, "{args:?}: {}", answer.stderr);
+        answer.success
+    });
 }
 
 /// The operator's marks are on the object.
