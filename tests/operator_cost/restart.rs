@@ -20,9 +20,10 @@ use super::e2e::until_or;
 const VMS: usize = 1000;
 /// Those that are updated all the time.
 const HOT: usize = 50;
-/// Who updates them, each once in [`PAUSE`]: a hundred times a second, where the API server is not too busy for it.
+/// Who updates them, each with this pause between two updates (`VMOPERATOR_TEST_RESTART_PAUSE_MS` makes another one of
+/// it): fifty to a hundred times a second together, by how busy the API server is.
 const USERS: usize = 8;
-const PAUSE: Duration = Duration::from_millis(80);
+const PAUSE: u64 = 80;
 /// Calls to the provider per second after the restart: the queue is long for many seconds.
 const RATE: u32 = 150;
 /// Most calls for others between the arrival of a new object and the first call for it. Before it stand the hot ones,
@@ -94,6 +95,11 @@ fn made_at(cloud: &Cloud, log: &[Value], name: &str) -> Option<usize> {
 /// Updates the hot ones in turn until told to stop; gives how often.
 fn keep_hot(house: &House, namespace: &str, stop: &AtomicBool, updates: &AtomicUsize) {
     let path = format!("{GROUP}/namespaces/{namespace}/virtualmachines");
+    let pause = std::env::var("VMOPERATOR_TEST_RESTART_PAUSE_MS").ok();
+    let pause = pause.map_or(PAUSE, |text| {
+        text.parse().expect("a number of milliseconds")
+    });
+    let pause = Duration::from_millis(pause);
     while !stop.load(Ordering::Relaxed) {
         let number = updates.fetch_add(1, Ordering::Relaxed);
         let touched = json!({ "compute.example.com/touched": number.to_string() });
@@ -101,7 +107,7 @@ fn keep_hot(house: &House, namespace: &str, stop: &AtomicBool, updates: &AtomicU
         house
             .client
             .merge(&path, &format!("vm-{}", number % HOT), &patch);
-        thread::sleep(PAUSE);
+        thread::sleep(pause);
     }
 }
 
@@ -161,6 +167,7 @@ fn after_a_restart_among_many_vms_and_hot_ones_all_are_looked_at_and_a_new_one_d
     let ids = populate(house, &namespace, &cloud, count);
     let (stop, updates) = (AtomicBool::new(false), AtomicUsize::new(0));
     let restarted = cloud.log().len();
+    let began = tokio::time::Instant::now();
     thread::scope(|scope| {
         for _user in 0..USERS {
             scope.spawn(|| keep_hot(house, &namespace, &stop, &updates));
@@ -195,7 +202,8 @@ fn after_a_restart_among_many_vms_and_hot_ones_all_are_looked_at_and_a_new_one_d
         drop(end);
     });
     let updates = updates.load(Ordering::Relaxed);
-    println!("{updates} updates of {HOT} hot VMs");
+    let took = began.elapsed().as_secs_f64();
+    println!("{updates} updates of {HOT} hot VMs in {took:.0} s");
     assert!(updates >= HOT, "{updates} updates are none");
     // The stranger's, each object's, and the new one's.
     assert_eq!(cloud.calls("create").1, count + 2);
