@@ -199,25 +199,21 @@ fn a_secret_that_was_torn_out_is_named_put_back_or_done_without() {
 /// a deletion of its object waits and says so.
 #[test]
 fn a_vm_whose_tags_are_gone_is_left_alone_until_they_are_back_even_by_a_deletion() {
-    let (house, _operator) = House::with_operator();
-    let cloud = Cloud::start(prompt());
-    let namespace = house.namespace();
-    let spec = json!({ "endpoint": cloud.url, "timeoutSeconds": 1, "pollIntervalSeconds": 5 });
-    house.configure_with(&namespace, spec);
-    house.usable(&namespace);
+    let tenant = Tenant::new(prompt());
+    let (house, cloud, namespace) = (tenant.house, &tenant.cloud, &tenant.namespace);
     let (creates, deletes) = (cloud.calls("create"), cloud.calls("delete"));
     for name in ["stays", "goes"] {
-        house.create(&namespace, name);
-        let id = house.ready(&namespace, name);
+        house.create(namespace, name);
+        let id = house.ready(namespace, name);
         let live = cloud.ours();
         let tags = live.iter().find(|vm| vm["id"] == id.as_str());
         let tags = tags.map(|vm| vm["tags"].clone()).expect("it is there");
         cloud.act(&id, "strip-tags");
-        let message = says(house, &namespace, name, "Provisioned", "OwnershipUnproven");
+        let message = says(house, namespace, name, "Provisioned", "OwnershipUnproven");
         assert!(message.contains("no owner tags"), "{message}");
         if name == "goes" {
-            house.delete(&namespace, name);
-            says(house, &namespace, name, "Deleting", "DeletionBlocked");
+            house.delete(namespace, name);
+            says(house, namespace, name, "Deleting", "DeletionBlocked");
         }
         // Long enough for two looks and whatever would follow from them.
         let looks = cloud.calls("changes").0 + cloud.calls("get").0;
@@ -229,15 +225,15 @@ fn a_vm_whose_tags_are_gone_is_left_alone_until_they_are_back_even_by_a_deletion
         assert_eq!(cloud.calls("delete"), deletes, "it was touched");
         cloud.tag(&id, &tags);
         if name == "goes" {
-            house.gone(&namespace, name);
+            house.gone(namespace, name);
         } else {
-            assert_eq!(house.ready(&namespace, name), id);
+            assert_eq!(house.ready(namespace, name), id);
         }
     }
     let made = cloud.calls("create");
     assert_eq!(made, (creates.0 + 2, creates.1 + 2), "one was made anew");
     assert_eq!(cloud.ours().len(), 1);
-    checker::check(house, &cloud);
+    checker::check(house, cloud);
 }
 
 /// Case 6: what was never made needs no provider to go, and is deleted from none.

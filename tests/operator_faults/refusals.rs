@@ -87,7 +87,7 @@ fn a_quota_that_is_used_up() {
     scene.ends();
 }
 
-/// Fifty VMs at five calls a second of a provider that asks for a pause of six seconds again and again, longer than a
+/// Fifty VMs at three calls a second of a provider that asks for a pause of six seconds again and again, longer than a
 /// call stands in line: whoever waits for a turn says so once, and the wait costs no write however often the turn comes
 /// too late.
 #[test]
@@ -97,7 +97,7 @@ fn fifty_creates_that_wait_for_their_turn_cost_no_write_for_waiting() {
     let (house, namespace) = (tenant.house, tenant.namespace.as_str());
     let (_, operator) = House::with_operator();
     // Nothing but the limits makes anybody wait, also on a busy machine.
-    let few = json!({ "rateLimit": { "requestsPerSecond": 5, "burst": 1 }, "timeoutSeconds": 20 });
+    let few = json!({ "rateLimit": { "requestsPerSecond": 3, "burst": 1 }, "timeoutSeconds": 20 });
     tenant.configure(few);
     house.usable(namespace);
     let pause =
@@ -131,8 +131,7 @@ fn fifty_creates_that_wait_for_their_turn_cost_no_write_for_waiting() {
     println!(
         "{VMS} creates waited {waits} times: {intents} writes of metadata, {states} of status"
     );
-    // More than a hundred on an idle machine; on one that is slower than the limit few come too early.
-    assert!(waits >= 10, "hardly anybody waited: {waits}");
+    assert!(waits > VMS, "nobody waited: {waits}");
     assert_eq!(intents, VMS);
     // That it waits, that the wait lasts, that it is sent now, its id, that it runs; those that met the provider's own
     // refusal say so too, and are sent twice.
