@@ -40,7 +40,7 @@ keep() { screen >"$out/$1.txt"; }
 until_says() {
     local look
     for look in $(seq 1 600); do
-        if screen | grep -qE -- "$1"; then return; fi
+        if grep -qE -- "$1" <<<"$(screen)"; then return; fi
         sleep 0.2
     done
     echo "dash-demo.sh: after $look looks the screen does not say: $1" >&2
@@ -107,7 +107,7 @@ until_says 'web-07 1 of 65'
 keys R
 until_says 'its reconcile was asked for'
 keep 7-reconciled
-if ! "$vmctl" get vm web-07 -o yaml | grep -q 'compute.example.com/reconcile-at: '; then
+if ! grep -q 'compute.example.com/reconcile-at: ' <<<"$("$vmctl" get vm web-07 -o yaml)"; then
     echo "dash-demo.sh: web-07 was not written" >&2
     exit 1
 fi

@@ -182,8 +182,9 @@ is_ready() {
     "$engine" rm --force "$container" >/dev/null
 }
 leads() {
-    "$kubectl" --kubeconfig "$kubeconfig" -n vmoperator-system get lease vmoperator-leader \
-        -o 'jsonpath={.spec.holderIdentity}' | grep -q . && [ "$("$engine" inspect --format '{{ .State.Running }}' "$1")" = true ]
+    local holder
+    holder=$("$kubectl" --kubeconfig "$kubeconfig" -n vmoperator-system get lease vmoperator-leader -o 'jsonpath={.spec.holderIdentity}') &&
+        [ -n "$holder" ] && [ "$("$engine" inspect --format '{{ .State.Running }}' "$1")" = true ]
 }
 
 # --- the run ---

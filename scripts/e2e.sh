@@ -86,6 +86,15 @@ check() {
     passed=$((passed + 1))
 }
 
+# says PATTERN COMMAND...: it succeeds, and a line of what it prints has the pattern. Not `| grep -q`: that goes at the
+# first match, and a program that prints on ends with a failure then.
+says() {
+    local pattern=$1
+    shift
+    "$@" >"$work/said" || { cat "$work/said"; no "failed: $*"; }
+    grep -q -- "$pattern" "$work/said" || { cat "$work/said"; no "no line with '$pattern' from: $*"; }
+}
+
 # until SECONDS COMMAND...: repeats it until it succeeds.
 until_true() {
     local limit=$((SECONDS + $1))
@@ -171,7 +180,7 @@ logs_tell_of_it() {
     for teller in ' INFO  default/web-1 ' ' provider     create 201 ' ' event        Normal '; do
         grep -q "$teller" "$work/told" || { cat "$work/told"; no "no line with '$teller'"; }
     done
-    vmctl describe vm web-1 | grep -q ' create .* 201 ' || no 'describe shows no call to the provider'
+    says ' create .* 201 ' vmctl describe vm web-1
 }
 
 top_tells_of_it() {
@@ -183,7 +192,7 @@ top_tells_of_it() {
 
 doctor_is_content() {
     vmctl doctor || no 'a check failed'
-    [ "$runtime" = embedded ] || vmctl doctor -o json | grep -q '"id":"DOC-NODE-IMAGE"' || no 'it does not look at the node image'
+    [ "$runtime" = embedded ] || says '"id":"DOC-NODE-IMAGE"' vmctl doctor -o json
 }
 
 owns_its_objects() {
@@ -369,7 +378,7 @@ pod_resolves_the_vm() {
     kubectl -n default run probe --image=localhost/e2e-probe:1 --image-pull-policy=Never --restart=Never \
         --command -- /bin/getent ahostsv4 web-1.default.svc
     until_true 60 probe_ended
-    kubectl -n default logs probe | grep -q "^$address " || no "$(kubectl -n default logs probe) instead of $address"
+    says "^$address " kubectl -n default logs probe
     kubectl -n default delete pod probe --wait=false
 }
 probe_ended() { case "$(field pod probe -n default -o 'jsonpath={.status.phase}')" in Succeeded | Failed) ;; *) no running ;; esac; }

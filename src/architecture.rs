@@ -4,6 +4,7 @@
 //! nothing to build. `snippets` feeds it a violation of each rule.
 
 mod cases;
+mod scripts;
 mod snippets;
 mod tokens;
 
