@@ -107,8 +107,9 @@ fn every_phase_of_the_provider_is_what_kstatus_expects() {
         assert_eq!(status.phase, Some(shown), "{phase:?}");
         assert_eq!(kstatus(&case.object, &status), expected, "{phase:?}");
         let case = Case::new(deleting(created(1)), case.sighting.current);
-        let outcome = Outcome::DeleteAccepted;
-        let status = case.pass(&status, &outcome).status.unwrap();
+        assert_eq!(case.pass(&status, &Outcome::DeleteAccepted).status, None);
+        let refused = Outcome::Failed(failure(ErrorKind::Conflict, Operation::Delete));
+        let status = case.pass(&status, &refused).status.unwrap();
         assert_eq!(
             kstatus(&case.object, &status),
             Kstatus::Terminating,
@@ -333,7 +334,10 @@ fn the_id_goes_in_with_its_incarnation_and_never_of_an_older_one() {
 fn a_deletion_that_goes_well_writes_its_status_once() {
     let live = Case::new(created(1), Current::Present(running(1))).status();
     let mut case = Case::new(deleting(created(1)), Current::Present(running(1)));
-    let first = case.pass(&live, &Outcome::DeleteAccepted).status.unwrap();
+    let accepted = case.pass(&live, &Outcome::DeleteAccepted);
+    assert_eq!((accepted.status, accepted.requeue), (None, Requeue::Now));
+    case.sighting = sees(Current::Present(instance(1, InstancePhase::Deleting)));
+    let first = case.pass(&live, &Outcome::Nothing).status.unwrap();
     check(&first, ConditionType::Deleting, "True", Reason::Deleting);
     check(&first, ConditionType::Ready, "False", Reason::Deleting);
     for current in [
@@ -344,6 +348,21 @@ fn a_deletion_that_goes_well_writes_its_status_once() {
         let next = case.pass(&first, &Outcome::Nothing).status;
         assert!(next.is_none_or(|s| s == first), "a second write");
     }
+}
+
+#[test]
+fn a_deletion_that_waits_for_nothing_writes_no_status() {
+    let live = Case::new(created(1), Current::Present(running(1))).status();
+    let mut case = Case::new(deleting(created(1)), Current::Present(running(1)));
+    assert_eq!(case.pass(&live, &Outcome::DeleteAccepted).status, None);
+    case.sighting = sees(Current::Absent(Sureness::LookAgainAt(NOW)));
+    let look = case.pass(&live, &Outcome::Nothing);
+    assert_eq!(look.status, None);
+    assert!(look.requeue.is_at_once());
+    // Where the second look has to wait, somebody may be looking.
+    case.sighting = sees(Current::Absent(Sureness::LookAgainAt(NOW + secs(2))));
+    let status = case.pass(&live, &Outcome::Nothing).status.unwrap();
+    check(&status, ConditionType::Deleting, "True", Reason::Deleting);
 }
 
 #[test]
@@ -369,9 +388,11 @@ fn a_deletion_that_waits_says_for_what() {
 #[test]
 fn a_failed_instance_that_is_deleted_waits_for_nobody() {
     let failed = Current::Present(instance(1, InstancePhase::Failed));
+    let old = Case::new(created(1), failed.clone()).status();
+    assert!(is_true(&old.conditions, ConditionType::Stalled));
     let case = Case::new(deleting(created(1)), failed);
-    let none = VirtualMachineStatus::default();
-    let status = case.pass(&none, &Outcome::DeleteAccepted).status.unwrap();
+    let refused = Outcome::Failed(failure(ErrorKind::Conflict, Operation::Delete));
+    let status = case.pass(&old, &refused).status.unwrap();
     assert!(!is_true(&status.conditions, ConditionType::Stalled));
 }
 
