@@ -478,7 +478,7 @@ fn tear_out(place: &Place, name: &str) {
 /// Metrics by TLS: two processes publish their authorities, and whoever comes with a token is asked about. What they
 /// may read is nobody's here.
 fn scrape(house: &House) {
-    let secure = || Operator::start(house, &["--metrics-secure"]).ready();
+    let secure = || Operator::start(house, &["--metrics-secure", "--leader-elect=false"]).ready();
     let operators = [secure(), secure()];
     let text = std::fs::read_to_string(&house.operator_kubeconfig).expect("a kubeconfig");
     let kubeconfig: Value = serde_json::from_str(&text).expect("JSON");

@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use e2e::cloud::{Cloud, prompt};
 use e2e::house::{House, manifest};
-use e2e::operator::Operator;
+use e2e::operator::{ALONE, Operator};
 use e2e::{audit, checker, until_or};
 use mock_provider::Options;
 use serde_json::{Value, json};
@@ -84,7 +84,7 @@ fn shows(house: &House, namespace: &str, name: &str, phase: &str) {
 fn a_hundred_vms_at_rest_cost_no_write_and_no_call_but_polls_of_the_feed() {
     let (house, _turn) = alone();
     let cloud = Cloud::start(prompt());
-    let operator = Operator::start(house, &[]).ready();
+    let operator = Operator::start(house, ALONE).ready();
     let namespace = configured(house, &cloud, 5);
     create_many(house, &namespace, 100);
     house.until_config(&namespace, "counts its VMs", |config| {
@@ -117,7 +117,7 @@ fn a_change_at_the_provider_is_seen_without_waiting_for_a_poll() {
         ..Options::default()
     };
     let cloud = Cloud::start(slow);
-    let operator = Operator::start(house, &[]).ready();
+    let operator = Operator::start(house, ALONE).ready();
     let namespace = configured(house, &cloud, NEVER);
     house.create(&namespace, "web");
     let id = house.ready(&namespace, "web");
@@ -149,7 +149,7 @@ fn without_its_feed_the_inventory_lists_and_without_lists_each_vm_is_looked_at()
         let effect = json!({ "kind": "status", "status": 500, "code": "Internal" });
         cloud.fault(json!({ "operation": operation, "effect": effect }));
     };
-    let operator = Operator::start(house, &[]).ready();
+    let operator = Operator::start(house, ALONE).ready();
     let namespace = configured(house, &cloud, 5);
     broken("changes");
     create_many(house, &namespace, 5);

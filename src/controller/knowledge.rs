@@ -4,6 +4,7 @@
 mod entry;
 mod history;
 mod losses;
+mod quota;
 mod users;
 
 use std::collections::{HashMap, HashSet};
@@ -13,7 +14,7 @@ use entry::{Entry, is_older};
 use users::Users;
 
 use super::view::View;
-use crate::domain::{ErrorKind, Instance, InstanceId, Moment, ObjectKey, Uid};
+use crate::domain::{Instance, InstanceId, Moment, ObjectKey, Uid};
 use crate::lifecycle::{Arrival, Departed, Memory, Policy};
 
 /// Everything known, by key and by departed uid.
@@ -28,6 +29,8 @@ struct Inner {
     /// Of the stored versions.
     users: Users,
     departed: HashMap<Uid, DepartedEntry>,
+    /// Whether an object may be short of quota: each deletion asks who is, and hardly ever anybody.
+    short_of_quota: bool,
 }
 
 /// One object that vanished while an instance may be left.
@@ -194,10 +197,13 @@ impl Knowledge {
         change: impl FnOnce(&mut Memory) -> T,
     ) -> T {
         let mut inner = self.lock();
+        let inner = &mut *inner;
         if let Some(entry) = inner.objects.get_mut(key)
             && entry.stored.object.uid == *uid
         {
-            return change(&mut entry.memory);
+            let result = change(&mut entry.memory);
+            inner.short_of_quota |= entry.is_short_of_quota();
+            return result;
         }
         match inner.departed.get_mut(uid) {
             Some(entry) => {
@@ -268,19 +274,6 @@ impl Knowledge {
     /// A departed uid is done with, or its object turned out to be there.
     pub fn forget_departed(&self, uid: &Uid) {
         self.lock().departed.remove(uid);
-    }
-
-    /// Who of a namespace has waited longest since the provider first refused it for want of quota.
-    #[must_use]
-    pub fn longest_short_of_quota(&self, namespace: &str) -> Option<ObjectKey> {
-        let inner = self.lock();
-        let here = inner.objects.iter();
-        let here = here.filter(|(key, _)| key.namespace.as_ref() == namespace);
-        let waiting = here.filter_map(|(key, entry)| {
-            let failure = entry.memory.failure()?;
-            (failure.error.kind == ErrorKind::QuotaExceeded).then_some((failure.since, key))
-        });
-        waiting.min().map(|(_, key)| key.clone())
     }
 
     /// How many objects show each phase; the empty one stands for none.

@@ -106,8 +106,9 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
         self
     }
 
-    /// A pass, and those that follow it at once where a create may follow the write before it: that write licenses the
-    /// create for a few seconds alone, and behind the passes of a thousand other objects they would be over each time.
+    /// A pass, and those that follow it at once. A create may follow the write before it: that write licenses the create
+    /// for a few seconds alone, and behind the passes of a thousand other objects they would be over each time. The looks
+    /// of a deletion follow it where they need not wait: then nothing has to be told in between.
     /// `failures`: how many passes of this target failed in a row before, as the queue counts them.
     ///
     /// Cancelling: as for [`Reconciler::reconcile`].
@@ -118,8 +119,7 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
         };
         let mut pass = self.pass(target, &mut hand).await;
         for _ in 0..FOLLOWED {
-            let licensed = matches!(pass.action, "intend" | "note-attempt");
-            if !licensed || pass.requeue != Requeue::Now {
+            if !pass.goes_on() {
                 break;
             }
             pass = self.pass(target, &mut hand).await;
@@ -278,6 +278,16 @@ impl Pass {
         }
     }
 
+    /// Whether the next step belongs to the same turn.
+    fn goes_on(&self) -> bool {
+        let step = match self.action {
+            "intend" | "note-attempt" | "delete" => true,
+            "hold" => self.reason == Reason::Deleting,
+            _other => false,
+        };
+        step && self.requeue.is_at_once()
+    }
+
     fn nothing_there() -> Self {
         Self {
             requeue: Requeue::OnChange,
@@ -293,7 +303,7 @@ impl Pass {
 const AFTER_CONFLICT: Duration = Duration::from_millis(100);
 
 /// Passes that may follow one in its turn: an intent, whose licence ran out while the create waited for its turn at the
-/// provider, then the note of an attempt, then the create.
+/// provider, then the note of an attempt, then the create; a deletion, then two looks.
 const FOLLOWED: u32 = 2;
 
 #[cfg(test)]

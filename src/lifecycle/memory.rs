@@ -58,8 +58,8 @@ pub struct Memory {
     intended_at: Option<Moment>,
     /// The last find showed more than one instance.
     doubles: bool,
-    /// Instances whose deletion the provider has accepted.
-    deleted: Vec<InstanceId>,
+    /// Instances whose deletion the provider has accepted, and whether more than once.
+    deleted: Vec<(InstanceId, bool)>,
     /// The last failure, and how many in a row.
     failure: Option<Failure>,
     /// How many passes failed in a row before the present one, as the queue counts them.

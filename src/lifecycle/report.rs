@@ -8,10 +8,12 @@ mod words;
 
 use std::time::Duration;
 
+use super::memory::Sureness;
 use super::object::Object;
 use super::observed::Observed;
 use super::plan::{Action, Plan};
 use super::policy::{Planted, Policy};
+use super::sighting::Current;
 use crate::api::condition::ConditionType;
 use crate::api::virtual_machine::{Address, AddressType, InstanceStatus, VirtualMachineStatus};
 use crate::api::{Phase, condition};
@@ -65,6 +67,14 @@ pub enum Requeue {
     OnChange,
 }
 
+impl Requeue {
+    /// Whether nothing has to be waited for.
+    #[must_use]
+    pub fn is_at_once(self) -> bool {
+        matches!(self, Self::Now | Self::After(Duration::ZERO))
+    }
+}
+
 /// Draws up the report of a pass. `old` is the status that the object shows now.
 #[must_use]
 pub fn report(
@@ -93,6 +103,10 @@ pub fn report(
         (Action::Hold(_), Outcome::Nothing) if awaits_list(seen) => None,
         // Nothing was ever made and the object is about to go: writing to it would only delay it.
         (Action::Hold(_), Outcome::Nothing) if leaving_untouched(seen) => None,
+        // A deletion that goes on at once: the next look shows whether it takes time, and where it does that is told. Most
+        // are over in this turn, and a status in between would be the half of their writes.
+        (Action::Delete(_), Outcome::DeleteAccepted) if requeue == Requeue::Now => None,
+        (Action::Hold(_), Outcome::Nothing) if going_at_once(seen, requeue) => None,
         // What was told of this generation stays until the failure lasts.
         (Action::Hold(_), Outcome::Nothing)
             if old.observed_generation == Some(seen.object.generation)
@@ -166,6 +180,15 @@ fn awaits_config(seen: &Observed<'_>) -> bool {
 
 fn awaits_list(seen: &Observed<'_>) -> bool {
     seen.config.as_ref().is_ok_and(|config| config.awaited)
+}
+
+/// Whether an instance that is being deleted is gone already, but for a second look that is due now.
+fn going_at_once(seen: &Observed<'_>, requeue: Requeue) -> bool {
+    let looks_again = matches!(
+        seen.sighting.current,
+        Current::Absent(Sureness::LookAgainAt(_))
+    );
+    seen.object.deleting && looks_again && requeue.is_at_once()
 }
 
 fn leaving_untouched(seen: &Observed<'_>) -> bool {

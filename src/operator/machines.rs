@@ -297,10 +297,11 @@ impl Wakes for Machines {
 }
 
 impl Machines {
-    /// Their instances are not as an inventory showed them before.
+    /// Their instances are not as an inventory showed them before. What has come to its end at the provider is told
+    /// before more is begun: behind a thousand creates a VM would run unnoticed for as long as they take.
     pub(super) fn wake_owners(&self, uids: &HashSet<Uid>) {
         for key in self.reconciler.knowledge().keys_of(uids) {
-            self.queue.cut_short(Target::Object(key));
+            self.queue.hurry(Target::Object(key));
         }
     }
 

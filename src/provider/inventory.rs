@@ -25,8 +25,9 @@ const MAX_PAGES: usize = 1000;
 const QUICK: Duration = Duration::from_secs(2);
 /// Longest that the feed is asked to wait.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
-/// After an answer with changes, before the next is asked for: a burst of changes is a few answers.
-const BURST: Duration = Duration::from_millis(250);
+/// After an answer with changes, before the next is asked for: a burst of changes is ten answers a second at most, a fifth
+/// of the calls that a ProviderConfig allows by default, and what happens is known within a tenth of a second.
+const BURST: Duration = Duration::from_millis(100);
 /// After a feed that worked for a while broke.
 const HICCUP: Duration = Duration::from_secs(1);
 /// Longest distance of lists that fail.

@@ -126,6 +126,13 @@ impl<K: Clone + Eq + Hash + Tenant> WorkQueue<K> {
         self.shared.wake.notify_one();
     }
 
+    /// See [`Schedule::hurry`].
+    pub fn hurry(&self, key: K) {
+        let now = self.now();
+        self.lock().schedule.hurry(key, now);
+        self.shared.wake.notify_one();
+    }
+
     /// See [`Schedule::retry_early`].
     pub fn retry_early(&self, key: K, lane: Lane) {
         let now = self.now();

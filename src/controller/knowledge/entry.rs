@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::controller::view::View;
-use crate::domain::{InstanceId, Moment};
+use crate::domain::{ErrorKind, InstanceId, Moment};
 use crate::lifecycle::{Arrival, Memory, Policy};
 
 /// One object that is there.
@@ -39,6 +39,12 @@ impl Entry {
             full_look_at: Moment::START,
             seen: None,
         }
+    }
+
+    /// Whether its last call was refused because the account holds no more.
+    pub(super) fn is_short_of_quota(&self) -> bool {
+        let failure = self.memory.failure();
+        failure.is_some_and(|failure| failure.error.kind == ErrorKind::QuotaExceeded)
     }
 
     pub(super) fn newest(&self) -> &View {

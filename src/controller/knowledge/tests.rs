@@ -1,3 +1,5 @@
+mod quota;
+
 use super::*;
 use crate::domain::ProviderError;
 use crate::lifecycle::Object;

@@ -82,3 +82,25 @@ async fn a_create_follows_the_write_that_licenses_it_in_one_turn() {
     rig.time.0.advance(secs(6));
     assert_eq!(rig.loop_.turn(&target, 0).await.action, "create");
 }
+
+#[tokio::test]
+async fn an_accepted_deletion_is_looked_after_at_once_and_told_only_where_it_takes_time() {
+    // The look once waited two seconds each time: what the pass had just done counted as done before.
+    let mut rig = Rig::with_object();
+    rig.until_running().await;
+    rig.api.delete();
+    rig.deliver();
+    let writes = rig.api.writes().len();
+    let pass = rig.pass().await;
+    assert_eq!((pass.action, pass.requeue), ("delete", Requeue::Now));
+    assert_eq!(rig.api.writes().len(), writes, "nothing is told yet");
+    // Its list lags, so the second look has to wait, and that is told.
+    let pass = rig.pass().await;
+    assert!(
+        matches!(pass.requeue, Requeue::After(_)),
+        "{:?}",
+        pass.requeue
+    );
+    assert_eq!(rig.api.writes().len(), writes + 1);
+    assert_eq!(rig.reason("Deleting"), "Deleting");
+}

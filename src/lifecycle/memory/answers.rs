@@ -57,15 +57,18 @@ impl Memory {
     /// The provider accepted a deletion.
     pub fn delete_accepted(&mut self, id: &InstanceId) {
         self.succeeded();
-        if !self.has_deleted(id) {
-            self.deleted.push(id.clone());
+        match self.deleted.iter_mut().find(|(known, _)| known == id) {
+            Some((_, again)) => *again = true,
+            None => self.deleted.push((id.clone(), false)),
         }
     }
 
-    /// Whether the provider has accepted the deletion of this instance before.
+    /// Whether the provider has accepted the deletion of this instance more than once.
     #[must_use]
-    pub fn has_deleted(&self, id: &InstanceId) -> bool {
-        self.deleted.contains(id)
+    pub fn has_deleted_again(&self, id: &InstanceId) -> bool {
+        self.deleted
+            .iter()
+            .any(|(known, again)| known == id && *again)
     }
 }
 

@@ -41,7 +41,7 @@ pub(super) fn requeue(
 
 /// A list that lags shows for a while what is gone: to delete that again and again helps nobody.
 fn deleted_again(seen: &Observed<'_>, plan: &Plan) -> bool {
-    matches!(&plan.action, Action::Delete(id) if seen.memory.has_deleted(id))
+    matches!(&plan.action, Action::Delete(id) if seen.memory.has_deleted_again(id))
 }
 
 fn after_plan(policy: &Policy, seen: &Observed<'_>, plan: &Plan) -> Requeue {

@@ -1,3 +1,4 @@
+mod deletion;
 mod doubts;
 mod laws;
 mod operation;
@@ -107,8 +108,9 @@ fn every_phase_of_the_provider_is_what_kstatus_expects() {
         assert_eq!(status.phase, Some(shown), "{phase:?}");
         assert_eq!(kstatus(&case.object, &status), expected, "{phase:?}");
         let case = Case::new(deleting(created(1)), case.sighting.current);
-        let outcome = Outcome::DeleteAccepted;
-        let status = case.pass(&status, &outcome).status.unwrap();
+        assert_eq!(case.pass(&status, &Outcome::DeleteAccepted).status, None);
+        let refused = Outcome::Failed(failure(ErrorKind::Conflict, Operation::Delete));
+        let status = case.pass(&status, &refused).status.unwrap();
         assert_eq!(
             kstatus(&case.object, &status),
             Kstatus::Terminating,
@@ -327,52 +329,6 @@ fn the_id_goes_in_with_its_incarnation_and_never_of_an_older_one() {
     );
     let status = pass(intended(2), 1);
     assert_eq!((status.id.as_deref(), status.incarnation), (None, None));
-}
-
-#[test]
-fn a_deletion_that_goes_well_writes_its_status_once() {
-    let live = Case::new(created(1), Current::Present(running(1))).status();
-    let mut case = Case::new(deleting(created(1)), Current::Present(running(1)));
-    let first = case.pass(&live, &Outcome::DeleteAccepted).status.unwrap();
-    check(&first, ConditionType::Deleting, "True", Reason::Deleting);
-    check(&first, ConditionType::Ready, "False", Reason::Deleting);
-    for current in [
-        Current::Present(instance(1, InstancePhase::Deleting)),
-        Current::Absent(Sureness::LookAgainAt(NOW + secs(2))),
-    ] {
-        case.sighting = sees(current);
-        let next = case.pass(&first, &Outcome::Nothing).status;
-        assert!(next.is_none_or(|s| s == first), "a second write");
-    }
-}
-
-#[test]
-fn a_deletion_that_waits_says_for_what() {
-    let check = |case: &Case, reason| {
-        check(&case.status(), ConditionType::Deleting, "True", reason);
-        assert_eq!(kstatus(&case.object, &case.status()), Kstatus::Terminating);
-    };
-    let object = deleting(created(1));
-    let broken = Case {
-        config: Err(no_config()),
-        ..Case::new(object.clone(), Current::Unasked)
-    };
-    check(&broken, Reason::DeletionBlocked);
-    let down = Current::Unknown(failure(ErrorKind::Unauthorized, Operation::Get));
-    check(&Case::new(object.clone(), down), Reason::DeletionBlocked);
-    let unproven = Case::new(object.clone(), Current::Unproven(running(1)));
-    check(&unproven, Reason::DeletionBlocked);
-    let paused = with(object, |o| o.paused = true);
-    check(&Case::new(paused, Current::Unasked), Reason::BlockedByPause);
-}
-
-#[test]
-fn a_failed_instance_that_is_deleted_waits_for_nobody() {
-    let failed = Current::Present(instance(1, InstancePhase::Failed));
-    let case = Case::new(deleting(created(1)), failed);
-    let none = VirtualMachineStatus::default();
-    let status = case.pass(&none, &Outcome::DeleteAccepted).status.unwrap();
-    assert!(!is_true(&status.conditions, ConditionType::Stalled));
 }
 
 #[test]

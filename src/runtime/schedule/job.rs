@@ -85,6 +85,8 @@ pub struct Options {
     pub jitter: f64,
     /// While both lanes have keys, each so many-th turn is the low lane's. At least 2.
     pub low_every: u32,
+    /// While a tenant has hurried keys and others, each so many-th of its turns is one of the others'. At least 2.
+    pub unhurried_every: u32,
 }
 
 impl Default for Options {
@@ -94,6 +96,7 @@ impl Default for Options {
             backoff_most: Duration::from_secs(300),
             jitter: 0.25,
             low_every: 8,
+            unhurried_every: 4,
         }
     }
 }

@@ -54,7 +54,7 @@ impl<K: Clone + Eq + Hash + Tenant> Schedule<K> {
         entry.lane = lane;
         entry.place = Place::Ready { ticket, since };
         self.entries.insert(key.clone(), entry);
-        self.lane(lane).insert(ticket, key);
+        self.lane(lane).insert(ticket, key, entry.hurried);
     }
 
     pub(super) fn delay(&mut self, key: K, mut entry: Entry, due: Moment, backoff: bool) {
@@ -66,6 +66,22 @@ impl<K: Clone + Eq + Hash + Tenant> Schedule<K> {
         };
         self.entries.insert(key.clone(), entry);
         self.delayed.insert((due, ticket), key);
+    }
+
+    /// Moves a ready key before those of its tenant that are not hurried, behind those that are.
+    pub(super) fn move_up(&mut self, key: &K) {
+        let fresh = self.ticket();
+        let Some(entry) = self.entries.get_mut(key) else {
+            return;
+        };
+        let Place::Ready { ticket, .. } = &mut entry.place else {
+            return;
+        };
+        if std::mem::replace(&mut entry.hurried, true) {
+            return;
+        }
+        let (old, lane) = (std::mem::replace(ticket, fresh), entry.lane);
+        self.lane(lane).move_up(key.tenant(), old, fresh);
     }
 
     /// Moves a ready key of the low lane to the high one, behind its new peers.
@@ -80,10 +96,10 @@ impl<K: Clone + Eq + Hash + Tenant> Schedule<K> {
         if to <= entry.lane {
             return;
         }
-        let old = std::mem::replace(ticket, fresh);
+        let (old, hurried) = (std::mem::replace(ticket, fresh), entry.hurried);
         entry.lane = to;
         self.low.remove(key.tenant(), old);
-        self.high.insert(fresh, key.clone());
+        self.high.insert(fresh, key.clone(), hurried);
     }
 
     pub(super) fn lane(&mut self, lane: Lane) -> &mut Turns<K> {

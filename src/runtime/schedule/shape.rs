@@ -2,10 +2,10 @@
 
 use std::fmt::Debug;
 
-use super::{Entry, Place, Schedule};
+use super::{Entry, Place, Schedule, Tenant};
 use crate::domain::time::Moment;
 
-impl<K: Debug> Schedule<K> {
+impl<K: Debug + Tenant> Schedule<K> {
     /// The shape in words. Moments are in it as they are; tickets only as an order, since when something waits not at
     /// all.
     pub(crate) fn shape(&self) -> String {
@@ -17,7 +17,8 @@ impl<K: Debug> Schedule<K> {
         lines.sort();
         let lines: Vec<String> = lines.into_iter().map(|(_, line)| line).collect();
         let (turns, seed) = (self.high_turns, self.random.get_seed());
-        format!("{turns} {seed} {lines:?}")
+        let hurried = (self.high.hurried_turns(), self.low.hurried_turns());
+        format!("{turns} {hurried:?} {seed} {lines:?}")
     }
 }
 
@@ -31,9 +32,10 @@ fn line<K: Debug>(key: &K, entry: &Entry) -> ((u8, Moment, u64), String) {
         } => ((1, *due, *ticket), format!("{due:?} {backoff}")),
         Place::Running { wishes, .. } => ((2, Moment::START, 0), format!("{wishes:?}")),
     };
-    let (lane, failures, early) = (entry.lane, entry.failures, entry.early);
+    let (lane, failures) = (entry.lane, entry.failures);
+    let (early, hurried) = (entry.early, entry.hurried);
     (
         order,
-        format!("{key:?} {lane:?} {failures} {early} {place}"),
+        format!("{key:?} {lane:?} {failures} {early} {hurried} {place}"),
     )
 }

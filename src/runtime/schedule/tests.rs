@@ -141,6 +141,55 @@ fn a_raised_key_goes_behind_its_new_peers_and_out_of_the_low_lane() {
 }
 
 #[test]
+fn what_is_hurried_comes_before_the_rest_of_its_tenant_but_for_every_fourth_turn_and_before_no_other_tenant()
+ {
+    let mut s = schedule();
+    for n in 0..100 {
+        s.add(Key("a", n), Lane::High, at(0));
+        s.add(Key("b", n), Lane::High, at(0));
+    }
+    for n in 90..98 {
+        s.hurry(Key("a", n), at(1));
+        s.hurry(Key("a", n), at(1));
+    }
+    assert_eq!(s.depth(), 200);
+    let order: Vec<Key> = std::iter::from_fn(|| taken(&mut s, at(2)))
+        .take(24)
+        .collect();
+    let of = |tenant: &str| -> Vec<u32> {
+        let keys = order.iter().filter(|key| key.0 == tenant);
+        keys.map(|key| key.1).collect()
+    };
+    assert_eq!(of("a"), [90, 91, 92, 0, 93, 94, 95, 1, 96, 97, 2, 3]);
+    assert_eq!(of("b"), (0..12).collect::<Vec<_>>());
+}
+
+#[test]
+fn what_is_hurried_while_it_runs_or_waits_comes_first_afterwards() {
+    let mut s = schedule();
+    s.add(Key("a", 0), Lane::High, at(0));
+    s.add(Key("a", 1), Lane::Low, at(0));
+    assert_eq!(taken(&mut s, at(0)), Some(Key("a", 0)));
+    s.add(Key("a", 2), Lane::High, at(0));
+    s.hurry(Key("a", 0), at(0));
+    s.done(&Key("a", 0), FAILED, at(0));
+    // One in the low lane joins the high one.
+    s.hurry(Key("a", 1), at(0));
+    let order: Vec<u32> = std::iter::from_fn(|| taken(&mut s, at(0)))
+        .map(|key| key.1)
+        .collect();
+    assert_eq!(order, [0, 1, 2]);
+    s.done(&Key("a", 0), FAILED, at(0));
+    s.add(Key("a", 3), Lane::High, at(0));
+    s.hurry(Key("a", 0), at(0));
+    assert_eq!(
+        taken(&mut s, at(0)),
+        Some(Key("a", 0)),
+        "out of its back-off"
+    );
+}
+
+#[test]
 fn one_tenant_with_ten_thousand_keys_does_not_delay_another_with_one() {
     let mut s = schedule();
     for n in 0..10_000 {

@@ -17,6 +17,7 @@ enum Op {
     Add(usize, Lane),
     AddAfter(usize, u64, Lane),
     CutShort(usize),
+    Hurry(usize),
     RetryEarly(usize, Lane),
     Take,
     Done(usize, Outcome),
@@ -47,6 +48,7 @@ fn op() -> impl Strategy<Value = Op> {
         6 => (n(), lane()).prop_map(|(n, lane)| Op::Add(n, lane)),
         3 => (n(), 0..20u64, lane()).prop_map(|(n, secs, lane)| Op::AddAfter(n, secs, lane)),
         1 => n().prop_map(Op::CutShort),
+        3 => n().prop_map(Op::Hurry),
         1 => (n(), lane()).prop_map(|(n, lane)| Op::RetryEarly(n, lane)),
         8 => Just(Op::Take),
         6 => (n(), outcome).prop_map(|(n, outcome)| Op::Done(n, outcome)),
@@ -76,12 +78,13 @@ fn bound(own: u32, others: usize) -> usize {
     8 * (own as usize + 1) * (others + 1)
 }
 
-/// In how many turns the last of our keys is taken, if within `most`, while others add keys and run again at once.
+/// In how many turns the last of our keys is taken, if within `most`, while others add keys and run again at once, and
+/// while we hurry others of ours all the time, if we are `eager`.
 fn turns_of_the_last(
     options: Options,
     own: u32,
     others: &[u32],
-    (lane, seed): (Lane, u64),
+    (lane, seed, eager): (Lane, u64, bool),
     most: usize,
 ) -> Option<usize> {
     const NAMES: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
@@ -98,6 +101,14 @@ fn turns_of_the_last(
         schedule.add(Key("mine", n), lane, now);
     }
     schedule.add(Key("mine", 999), lane, now);
+    let mut hurried = 0;
+    let mut hurry = |schedule: &mut Schedule<Key>| {
+        if eager {
+            hurried += 1;
+            schedule.hurry(Key("mine", 10_000 + hurried), now);
+        }
+    };
+    hurry(&mut schedule);
     for turn in 1..=most {
         let job = schedule.take(now).unwrap();
         if job.key == Key("mine", 999) {
@@ -105,6 +116,7 @@ fn turns_of_the_last(
         }
         // Those who ran want to run again at once, and new keys come in both lanes.
         schedule.done(&job.key, Outcome::After(Duration::ZERO), now);
+        hurry(&mut schedule);
         let tenant = NAMES[random.usize(..others.len())];
         schedule.add(Key(tenant, random.u32(2000..)), Lane::High, now);
         schedule.add(Key(tenant, random.u32(2000..)), Lane::Low, now);
@@ -120,7 +132,7 @@ fn a_low_lane_that_starves_is_found() {
         low_every: u32::MAX,
         ..Options::default()
     };
-    let (others, lane) = ([3, 3], (Lane::Low, 1));
+    let (others, lane) = ([3, 3], (Lane::Low, 1, false));
     let most = bound(0, others.len());
     assert_eq!(turns_of_the_last(starved, 0, &others, lane, most), None);
     let fair = Options::default();
@@ -142,6 +154,7 @@ proptest! {
                     model.add_after(n, secs, lane);
                 }
                 Op::CutShort(n) => { schedule.cut_short(key(n), now); model.end_wait(n, true, Lane::High) }
+                Op::Hurry(n) => { schedule.hurry(key(n), now); model.hurry(n) }
                 Op::RetryEarly(n, lane) => { schedule.retry_early(key(n), lane, now); model.end_wait(n, false, lane) }
                 Op::Take => {
                     let job = schedule.take(now).map(|job| (job.key, job.lane, job.failures));
@@ -162,13 +175,15 @@ proptest! {
     }
 
     /// The bound that the module states: with T tenants in its lane, the p-th key of a tenant is taken within
-    /// `low_every * p * T` turns, whatever else is added meanwhile and however eager the others are.
+    /// `low_every * p * T` turns, whatever else is added meanwhile and however eager the others are; within four times as
+    /// many where the tenant itself hurries others of its keys.
     #[test]
     fn no_key_starves(
         own in 0..5u32, others in prop::collection::vec(0..40u32, 1..6), lane in lane(), seed in any::<u64>(),
+        eager in any::<bool>(),
     ) {
-        let bound = bound(own, others.len());
-        let turns = turns_of_the_last(Options { jitter: 0.0, ..Options::default() }, own, &others, (lane, seed), bound);
+        let bound = bound(own, others.len()) * if eager { 4 } else { 1 };
+        let turns = turns_of_the_last(Options { jitter: 0.0, ..Options::default() }, own, &others, (lane, seed, eager), bound);
         prop_assert!(turns.is_some(), "not within {bound} turns");
     }
 
@@ -183,6 +198,7 @@ proptest! {
                     Op::Add(n, lane) => schedule.add(key(n), lane, now),
                     Op::AddAfter(n, secs, lane) => schedule.add_after(key(n), Duration::from_secs(secs), lane, now),
                     Op::CutShort(n) => schedule.cut_short(key(n), now),
+                    Op::Hurry(n) => schedule.hurry(key(n), now),
                     Op::RetryEarly(n, lane) => schedule.retry_early(key(n), lane, now),
                     Op::Take => taken.extend(schedule.take(now)),
                     Op::Done(n, outcome) => schedule.done(&key(n), outcome, now),

@@ -25,6 +25,8 @@ struct Row {
     cut: bool,
     fresh: bool,
     forgotten: bool,
+    /// Ready before the others of its tenant, or to be so when it runs again.
+    hurried: bool,
 }
 
 #[derive(Default)]
@@ -33,8 +35,8 @@ pub(super) struct Model {
     pub(super) now: u64,
     order: u64,
     high_turns: u32,
-    /// Tenants of each lane in the order of their next turn.
-    turns: [Vec<&'static str>; 2],
+    /// Tenants of each lane in the order of their next turn, and how many hurried keys of each went before others.
+    turns: [Vec<(&'static str, u32)>; 2],
 }
 
 fn index(lane: Lane) -> usize {
@@ -61,6 +63,7 @@ impl Model {
             cut: false,
             fresh: false,
             forgotten: false,
+            hurried: false,
         }
     }
 
@@ -94,10 +97,10 @@ impl Model {
                 .map(|row| key(row.n).0)
                 .collect();
             let turns = &mut self.turns[index(lane)];
-            turns.retain(|tenant| with_keys.contains(tenant));
+            turns.retain(|(tenant, _)| with_keys.contains(tenant));
             for tenant in with_keys {
-                if !turns.contains(&tenant) {
-                    turns.push(tenant);
+                if !turns.iter().any(|(there, _)| *there == tenant) {
+                    turns.push((tenant, 0));
                 }
             }
         }
@@ -217,18 +220,43 @@ impl Model {
                 Lane::High
             }
         };
-        let tenant = self.turns[index(lane)].remove(0);
+        let (tenant, hurried_turns) = self.turns[index(lane)].remove(0);
         let candidates = self.rows.iter().filter_map(|row| match row.at {
             At::Ready(order, _) if row.lane == lane && key(row.n).0 == tenant => {
                 Some((order, row.clone()))
             }
             _ => None,
         });
-        let (_, mut row) = candidates.min_by_key(|(order, _)| *order)?;
+        let (hurried, others): (Vec<_>, Vec<_>) = candidates.partition(|(_, row)| row.hurried);
+        let both = !hurried.is_empty() && !others.is_empty();
+        let (from, hurried_turns) = if both && hurried_turns < 3 {
+            (hurried, hurried_turns + 1)
+        } else if both || hurried.is_empty() {
+            (others, 0)
+        } else {
+            (hurried, 0)
+        };
+        let (_, mut row) = from.into_iter().min_by_key(|(order, _)| *order)?;
         let answer = (row.n, row.lane, row.failures);
         row.at = At::Running;
+        row.hurried = false;
+        // Behind the others, unless it has no keys any more.
+        self.turns[index(lane)].push((tenant, hurried_turns));
         self.put(row);
         Some(answer)
+    }
+
+    pub(super) fn hurry(&mut self, n: usize) {
+        self.end_wait(n, true, Lane::High);
+        let Some(mut row) = self.row(n).cloned() else {
+            return;
+        };
+        let moves = !row.hurried;
+        row.hurried = true;
+        match row.at {
+            At::Ready(_, since) if moves => self.ready(row, Lane::High, since),
+            At::Ready(..) | At::Delayed(..) | At::Running => self.put(row),
+        }
     }
 
     pub(super) fn done(&mut self, n: usize, outcome: Outcome) {
@@ -253,6 +281,7 @@ impl Model {
                 next.lane = row.lane.max(row.again.unwrap_or(Lane::Low));
                 if row.cut {
                     next.early = true;
+                    next.hurried = row.hurried;
                     let lane = next.lane;
                     return self.ready(next, lane, now);
                 }
@@ -276,6 +305,7 @@ impl Model {
     fn next(&mut self, mut next: Row, wait: Option<u64>, lane: Lane, row: &Row) {
         let now = self.now;
         if let Some(again) = row.again {
+            next.hurried = row.hurried;
             return self.ready(next, lane.max(again), now);
         }
         let due = wait
