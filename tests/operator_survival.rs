@@ -5,6 +5,8 @@
 #[path = "operator_survival/cases.rs"]
 mod cases;
 mod e2e;
+#[path = "operator_survival/restore.rs"]
+mod restore;
 mod support;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -184,6 +184,15 @@ impl ChildIndex {
         }
     }
 
+    /// Versions start anew: an answer of our own that no watch has shown yet counts for nothing any more, and hides
+    /// nothing that a watch shows from now on.
+    pub fn forget_answers(&self) {
+        let mut inner = self.lock();
+        for slots in inner.owners.values_mut() {
+            slots.retain(|_, slot| slot.until.is_none());
+        }
+    }
+
     /// The owner is gone.
     pub fn forget(&self, owner: &Uid) {
         let mut inner = self.lock();

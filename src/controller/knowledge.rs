@@ -2,6 +2,7 @@
 //! memory of each uid. One lock, held for moments, never across a wait.
 
 mod entry;
+mod history;
 mod losses;
 mod quota;
 mod users;
@@ -39,6 +40,9 @@ pub struct DepartedEntry {
     pub departed: Departed,
     /// The memory of its uid.
     pub memory: Memory,
+    /// Whether the watch has told of it, or never will. Until then a live read alone showed that it is gone, and that may be because
+    /// the API server's data were restored to before it was made: then nobody has deleted it.
+    pub told: bool,
 }
 
 /// What a pass starts from.
@@ -106,7 +110,7 @@ impl Knowledge {
                 entry.doubt();
                 return Some(inner.predecessor(policy, view));
             }
-            Some(entry) if entry.is_of_another(&view) => inner.vanish(policy, &key),
+            Some(entry) if entry.is_of_another(&view) => inner.vanish(policy, &key, true),
             Some(_) | None => None,
         };
         inner.refers(&view);
@@ -114,13 +118,14 @@ impl Knowledge {
         departed
     }
 
-    /// The watch, or a live read, shows that the object of this uid is gone. Gives its uid if it departed.
+    /// The watch shows that the object of this uid is gone. Gives its uid if it departed, now or before by a live read.
     pub fn vanished(&self, policy: &Policy, key: &ObjectKey, uid: &Uid) -> Option<Uid> {
         let mut inner = self.lock();
-        let entry = inner.objects.get(key)?;
-        (entry.stored.object.uid == *uid)
-            .then(|| inner.vanish(policy, key))
-            .flatten()
+        if let Some(entry) = inner.departed.get_mut(uid) {
+            entry.told = true;
+            return Some(uid.clone());
+        }
+        inner.vanish_if(policy, key, uid, true)
     }
 
     /// Uid and newest version known of a key: what a live read is compared with when its answer comes.
@@ -149,8 +154,7 @@ impl Knowledge {
         });
         let Some(view) = view else {
             let (uid, _) = before?;
-            drop(inner);
-            return self.vanished(policy, key, uid);
+            return inner.vanish_if(policy, key, uid, false);
         };
         match inner.objects.get_mut(key) {
             Some(entry) if overtaken && is_older(&view, entry.newest()) => None,
@@ -160,7 +164,7 @@ impl Knowledge {
                 None
             }
             Some(_) => {
-                let departed = inner.vanish(policy, key);
+                let departed = inner.vanish(policy, key, false);
                 inner.insert(policy, view, now);
                 departed
             }
@@ -272,17 +276,6 @@ impl Knowledge {
         self.lock().departed.remove(uid);
     }
 
-    /// Before a re-list, or when versions went backwards: no own write stands in for the store without a live read,
-    /// and nothing counts as just added any more, because versions may have been missed.
-    pub fn doubt_overlays(&self) {
-        for entry in self.lock().objects.values_mut() {
-            entry.memory.missed_versions();
-            if let Some(overlay) = &mut entry.overlay {
-                overlay.until = Moment::START;
-            }
-        }
-    }
-
     /// How many objects show each phase; the empty one stands for none.
     #[must_use]
     pub fn phases(&self) -> HashMap<Option<crate::api::Phase>, usize> {
@@ -332,20 +325,38 @@ impl Inner {
     fn predecessor(&mut self, policy: &Policy, view: View) -> Uid {
         let last = view.object;
         let uid = last.uid.clone();
-        let memory = self.departed.remove(&uid).map(|entry| entry.memory);
-        let mut memory = memory.unwrap_or_default();
+        let before = self.departed.remove(&uid);
+        let told = before.as_ref().is_some_and(|entry| entry.told);
+        let mut memory = before.map(|entry| entry.memory).unwrap_or_default();
         memory.saw(policy, &last, Arrival::Seen);
         let departed = Departed {
             sign: memory.sign(),
             last,
         };
-        let entry = DepartedEntry { departed, memory };
+        let entry = DepartedEntry {
+            departed,
+            memory,
+            told,
+        };
         self.departed.insert(uid.clone(), entry);
         uid
     }
 
-    /// Takes the entry out; keeps it as departed where an instance may be left.
-    fn vanish(&mut self, policy: &Policy, key: &ObjectKey) -> Option<Uid> {
+    fn vanish_if(
+        &mut self,
+        policy: &Policy,
+        key: &ObjectKey,
+        uid: &Uid,
+        told: bool,
+    ) -> Option<Uid> {
+        let entry = self.objects.get(key)?;
+        (entry.stored.object.uid == *uid)
+            .then(|| self.vanish(policy, key, told))
+            .flatten()
+    }
+
+    /// Takes the entry out; keeps it as departed where an instance may be left. `told`: by the watch.
+    fn vanish(&mut self, policy: &Policy, key: &ObjectKey, told: bool) -> Option<Uid> {
         let mut entry = self.objects.remove(key)?;
         self.users.remove(&entry.stored);
         let newest = entry.overlay.map_or(entry.stored, |overlay| overlay.view);
@@ -362,9 +373,12 @@ impl Inner {
             sign: entry.memory.sign(),
             last,
         };
-        let memory = entry.memory;
-        self.departed
-            .insert(uid.clone(), DepartedEntry { departed, memory });
+        let entry = DepartedEntry {
+            departed,
+            memory: entry.memory,
+            told: told || !entry.watched,
+        };
+        self.departed.insert(uid.clone(), entry);
         Some(uid)
     }
 }

@@ -13,7 +13,7 @@ use crate::lifecycle::due::{gap, long_gap};
 use crate::lifecycle::policy::Planted;
 use crate::lifecycle::{
     Answers, ChildKind, Children, Config, ConfigProblem, Current, Departed, Due, Find, Judged,
-    Memory, Observed, Recorded, Sighting, basic, due,
+    Memory, Observed, Recorded, Sighting, Sureness, basic, due,
 };
 use crate::provider::Provider;
 use crate::runtime::clock::Clock;
@@ -112,8 +112,7 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
         match due {
             Due::Nothing => {}
             Due::Wait(at) => {
-                sight.sighting.current =
-                    Current::Absent(crate::lifecycle::Sureness::LookAgainAt(at));
+                sight.sighting.current = Current::Absent(Sureness::LookAgainAt(at));
             }
             Due::Look(id, find) => {
                 if !self.told(&mut sight, known.seen.as_ref()) {
@@ -297,8 +296,13 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
         let (Some(gap), Some(cloud)) = (gap, sight.cloud.clone()) else {
             return Some(sight);
         };
-        if let Some(at) = entry.memory.look_again_at(gap).filter(|at| sight.now < *at) {
-            sight.sighting.current = Current::Absent(crate::lifecycle::Sureness::LookAgainAt(at));
+        let again = if entry.told {
+            entry.memory.look_again_at(gap)
+        } else {
+            Some(sight.now + self.policy.transition_poll)
+        };
+        if let Some(at) = again.filter(|at| sight.now < *at) {
+            sight.sighting.current = Current::Absent(Sureness::LookAgainAt(at));
             return Some(sight);
         }
         let id = basic::ours(last, &entry.memory).cloned();
@@ -385,7 +389,7 @@ pub(super) fn least(object: &crate::lifecycle::Object) -> Incarnation {
 /// What a look that showed something, or failed, leaves in memory.
 pub(super) fn note(memory: &mut Memory, sighting: &Sighting, now: Moment) {
     match &sighting.current {
-        Current::Unknown(error) => failed(memory, error, now),
+        Current::Unknown(error) => memory.failed(error, now),
         Current::Present(instance) | Current::Unproven(instance) => {
             memory.forget_looks();
             memory.looked();
@@ -393,8 +397,4 @@ pub(super) fn note(memory: &mut Memory, sighting: &Sighting, now: Moment) {
         }
         Current::Unasked | Current::Absent(_) => {}
     }
-}
-
-pub(super) fn failed(memory: &mut Memory, error: &ProviderError, now: Moment) {
-    memory.failed(error, now);
 }

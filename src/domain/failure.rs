@@ -13,7 +13,8 @@ pub struct ProviderError {
     /// HTTP status, where an answer came.
     pub status: Option<u16>,
     /// `code` of the answer: `[A-Za-z0-9]`, at most 64 characters. Where no answer came, a word for the cause:
-    /// `NameNotResolved`, `ConnectionRefused`, `ConnectionReset`, `HostUnreachable`, `CertificateNotTrusted`, `TlsFailed`.
+    /// `NameNotResolved`, `ConnectionRefused`, `ConnectionReset`, `HostUnreachable`, `CertificateNotTrusted`,
+    /// `CertificateExpired`, `CertificateNotYetValid`, `TlsFailed`.
     pub code: Option<String>,
     /// `X-Request-Id` of the answer: what to quote to the provider's support. Printable ASCII, at most 128 characters.
     pub request_id: Option<String>,
@@ -212,6 +213,8 @@ impl ProviderError {
             "NameNotResolved",
             "ConnectionRefused",
             "CertificateNotTrusted",
+            "CertificateExpired",
+            "CertificateNotYetValid",
         ];
         let unsent = matches!(
             self.kind,

@@ -158,6 +158,7 @@ impl<K: Resource<DynamicType = ()> + 'static> Listener<Trace<K>> for ChildListen
             }
             Event::Removed(object) => self.tell(self.vanished(&object)),
             Event::ListingAgain => {}
+            Event::WentBack => self.machines.owned().forget_answers(),
             Event::Listed => {
                 if self.first_list.complete() {
                     self.machines.owned().listed(self.kind);

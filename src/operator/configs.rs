@@ -254,7 +254,8 @@ impl Listener<ProviderConfig> for ConfigListener {
                     configs.queue.add(ConfigTarget::Secret(key), Lane::High);
                 }
             }
-            Event::ListingAgain => {}
+            // What arrives replaces what was known, whatever its version.
+            Event::ListingAgain | Event::WentBack => {}
             Event::Listed => {
                 if self.first_list.complete() {
                     configs.book.listed();

@@ -1,5 +1,7 @@
 //! The loop over VirtualMachines, wired: watch → queue → workers.
 
+mod listener;
+
 use std::collections::HashSet;
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,14 +10,15 @@ use std::time::Duration;
 
 use tracing::Span;
 
+use listener::MachineListener;
+
 use super::configs::Configs;
 use super::connect::Cloud;
 use super::ports::Task;
 use super::scopes::{FirstList, Scope};
 use super::{CANARY, Parts};
-use crate::api::{ANNOTATION_PREFIX, FINALIZER, VirtualMachine};
 use crate::controller::configs::{ConfigBook, Wakes};
-use crate::controller::kube::{KubeCluster, view_of};
+use crate::controller::kube::KubeCluster;
 use crate::controller::{ChildIndex, Reconciler, Target};
 use crate::domain::{Moment, ObjectKey, Reason, Uid};
 use crate::lifecycle::{Losses, Requeue};
@@ -23,7 +26,7 @@ use crate::runtime::clock::{Clock, wait_until};
 use crate::runtime::failpoint;
 use crate::runtime::queue::WorkQueue;
 use crate::runtime::schedule::{Job, Lane, Options as Waits, Outcome, Tenant};
-use crate::runtime::watch::{Event, Listener, Object, Options as Watching, Wake, Watch, Watched};
+use crate::runtime::watch::{Options as Watching, Watch};
 use crate::runtime::workers::{Options, Pass, Reconcile, Workers};
 use crate::telemetry::health::Checks;
 
@@ -115,12 +118,7 @@ impl Machines {
         let scopes = Scope::all(&parts.settings);
         let lists = FirstList::of(scopes.len());
         let watch = |(scope, first_list): (&Scope, FirstList)| -> Task {
-            let listener = MachineListener {
-                machines: self.clone(),
-                configs: configs.clone(),
-                own: AtomicBool::new(false),
-                first_list,
-            };
+            let listener = MachineListener::new(self, configs, scope.name(), first_list);
             let watch = Watch::new(
                 scope.api(parts),
                 Watching {
@@ -311,77 +309,5 @@ impl Machines {
         self.reconciler
             .knowledge()
             .users_of(&key.namespace, &key.name)
-    }
-}
-
-/// What the watch tells.
-struct MachineListener {
-    machines: Machines,
-    configs: Configs,
-    /// Whether the version told last is our own write.
-    own: AtomicBool,
-    first_list: FirstList,
-}
-
-impl MachineListener {
-    fn arrived(&self, object: &Object<VirtualMachine>, created: bool) {
-        let reconciler = &self.machines.reconciler;
-        let view = view_of(object, &reconciler.policy().cluster);
-        let own = reconciler
-            .knowledge()
-            .awaits(&view.object.key, &view.object.version);
-        self.own.store(own, Ordering::Relaxed);
-        self.follow(reconciler.arrived(view, created));
-    }
-
-    fn follow(&self, target: Option<Target>) {
-        if let Some(target) = target {
-            self.machines.queue.add(target, Lane::High);
-        }
-    }
-}
-
-impl Listener<VirtualMachine> for MachineListener {
-    fn fingerprint(&self, object: &VirtualMachine) -> u64 {
-        Watched {
-            finalizer: FINALIZER,
-            annotation_prefix: ANNOTATION_PREFIX,
-            labels: &[],
-        }
-        .fingerprint(&object.metadata)
-    }
-
-    fn on_event(&self, event: Event<VirtualMachine>) {
-        let reconciler = &self.machines.reconciler;
-        match event {
-            Event::Created(object) => self.arrived(&object, true),
-            Event::Added(object) => self.arrived(&object, false),
-            Event::Changed { new, .. } => self.arrived(&new, false),
-            Event::Removed(object) => {
-                self.own.store(false, Ordering::Relaxed);
-                let uid = Uid::new(object.meta().uid.as_deref().unwrap_or_default());
-                let view = view_of(&object, &reconciler.policy().cluster);
-                self.follow(reconciler.vanished(&object.key(), &uid));
-                self.configs.user_went(&view);
-            }
-            Event::ListingAgain => reconciler.knowledge().doubt_overlays(),
-            Event::Listed => {
-                if self.first_list.complete() {
-                    self.machines.listed.store(true, Ordering::SeqCst);
-                }
-            }
-        }
-    }
-
-    fn wake(&self, key: &ObjectKey, why: Wake) {
-        // Our own writes tell us nothing; the pass that made them has said when to look again.
-        if self.own.swap(false, Ordering::Relaxed) {
-            return;
-        }
-        let target = Target::Object(key.clone());
-        match why {
-            Wake::Listed => self.machines.queue.add(target, Lane::Low),
-            Wake::Changed => self.machines.queue.cut_short(target),
-        }
     }
 }

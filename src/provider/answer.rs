@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use reqwest::header::{DATE, HeaderMap, RETRY_AFTER};
 use reqwest::{Response, StatusCode};
+use rustls::CertificateError;
 
 use super::guard::ResolveError;
 use super::wire;
@@ -146,6 +147,12 @@ fn no_answer(error: &reqwest::Error) -> (ErrorKind, Option<&'static str>) {
 fn cause(error: &(dyn Error + 'static)) -> Option<&'static str> {
     if let Some(tls) = error.downcast_ref::<rustls::Error>() {
         return Some(match tls {
+            rustls::Error::InvalidCertificate(
+                CertificateError::Expired | CertificateError::ExpiredContext { .. },
+            ) => "CertificateExpired",
+            rustls::Error::InvalidCertificate(
+                CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. },
+            ) => "CertificateNotYetValid",
             rustls::Error::InvalidCertificate(_) => "CertificateNotTrusted",
             _ => "TlsFailed",
         });

@@ -3,7 +3,8 @@
 //! ```text
 //!        ┌──────────── list, page by page ─► diff against the store ─► Listed ────────┐
 //!        │                                                                            ▼
-//!      410, 12 refusals ◄──────────── watch (55 s, bookmarks) ◄── resumed from the last version
+//!      410, 12 refusals ◄──────────── watch (55 s, bookmarks) ◄── resumed from the last version,
+//!      a version of the future                                    after a failure if it is still known
 //! ```
 //!
 //! A loop over the plain list and watch calls, not kube's `watcher`, because that one hides what has to be seen here:
@@ -16,6 +17,7 @@
 
 mod arrive;
 mod backoff;
+mod history;
 mod object;
 mod run;
 mod status;
@@ -48,6 +50,10 @@ pub enum Event<K> {
     /// The store is about to be brought up to a new list, because versions were missed: what arrives until
     /// [`Event::Listed`] may jump over some.
     ListingAgain,
+    /// The list under way shows an older state than was known before, because the API server's data were restored. What
+    /// it does not hold any more nobody has deleted, and versions start anew: every object that it holds is told, also
+    /// where its version is the one that was known.
+    WentBack,
     /// A list is complete: what the store holds is what the API server held a moment ago. Every `Added` before the
     /// first `Listed` was there already when this process started.
     Listed,

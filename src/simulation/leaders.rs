@@ -13,7 +13,7 @@ use crate::domain::{
 };
 use crate::provider::{LimitOptions, Limited, Limits, Metrics, Provider, Timers};
 use crate::runtime::clock::{Clock, wait_until};
-use crate::runtime::leader::tests::swarm::{End, MachineClock, Work, run};
+use crate::runtime::leader::tests::swarm::{End, MachineClock, Measure, Work, run};
 
 /// Seeds of the ordinary run.
 const SEEDS: u64 = 12;
@@ -130,7 +130,7 @@ async fn write_on(door: Door, term: Term, clock: Arc<MachineClock>) {
 async fn write_through(seed: u64, repeats: bool) -> (End, Book) {
     fastrand::seed(seed);
     let book = Arc::default();
-    let end = run(seed, false, writes(&book, repeats)).await;
+    let end = run(seed, Measure::Boottime, writes(&book, repeats)).await;
     let book = book.lock().unwrap().clone();
     (end, book)
 }

@@ -153,6 +153,7 @@ impl Process {
             let old = before.get(&key).cloned();
             self.arrived(key, view, old, false);
         }
+        self.reconciler.knowledge().listed(None);
         self.cursor = position;
     }
 

@@ -10,6 +10,7 @@ pub(crate) mod house;
 pub(crate) mod judge;
 pub(crate) mod operator;
 pub(crate) mod proxy;
+pub(crate) mod relay;
 mod starter;
 pub(crate) mod terms;
 
@@ -106,4 +107,12 @@ const _: fn() = || {
     let _ = (client::Client::create_all, client::Client::delete);
     let _ = client::Client::merge;
     let _ = (Cloud::drift, Cloud::step, Cloud::tag);
+    let _ = (Cloud::make_under, Cloud::disown);
+    let _ = (
+        relay::Relay::start,
+        relay::Relay::tell,
+        relay::Relay::failed,
+    );
+    let _ = |relay: &relay::Relay| relay.kubeconfig.is_file();
+    let _ = (relay::Mode::Pass, relay::Mode::Garbage, relay::Mode::HangUp);
 };

@@ -19,10 +19,14 @@ mod deletion;
 #[cfg(test)]
 mod doctored;
 #[cfg(test)]
+mod keys;
+#[cfg(test)]
 mod orphans;
 #[cfg(test)]
 mod refusals;
 #[cfg(test)]
 mod scene;
+#[cfg(test)]
+mod stubborn;
 #[cfg(test)]
 mod worlds;

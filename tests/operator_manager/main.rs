@@ -17,6 +17,8 @@ mod chaos;
 #[cfg(test)]
 mod dash;
 #[cfg(test)]
+mod handshake;
+#[cfg(test)]
 mod leader;
 #[cfg(test)]
 mod memory;

@@ -40,6 +40,62 @@ pub(crate) struct ControlPlane {
     stderr: Option<JoinHandle<String>>,
 }
 
+/// `vmctl control-plane`, once everything of it is ready.
+struct Vmctl {
+    announcement: Value,
+    process: Child,
+    stdin: Option<ChildStdin>,
+    stderr: JoinHandle<String>,
+}
+
+impl Vmctl {
+    fn begin(dir: &Path, options: &[&str]) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_vmctl"));
+        command
+            .arg("control-plane")
+            .arg("--watch-stdin")
+            .arg("--dir")
+            .arg(dir.join("control-plane"));
+        command
+            .arg("--audit-log")
+            .arg(dir.join("audit.log"))
+            .args(options);
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut process = command.spawn().expect("vmctl can be started");
+        let stdin = process.stdin.take();
+        let mut stderr = process.stderr.take().expect("stderr is piped");
+        let stderr = thread::spawn(move || {
+            let mut text = String::new();
+            let _ = stderr.read_to_string(&mut text);
+            text
+        });
+        let mut line = String::new();
+        let stdout = process.stdout.take().expect("stdout is piped");
+        BufReader::new(stdout)
+            .read_line(&mut line)
+            .expect("stdout can be read");
+        let Ok(announcement) = serde_json::from_str::<Value>(&line) else {
+            let status = process.wait().expect("vmctl can be waited for");
+            let words = stderr.join().unwrap_or_default();
+            panic!("the control plane did not start, vmctl {status}:\n{words}");
+        };
+        Self {
+            announcement,
+            process,
+            stdin,
+            stderr,
+        }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        let found = self.announcement[name].as_str();
+        found.map_or_else(|| panic!("no {name}: {}", self.announcement), PathBuf::from)
+    }
+}
+
 /// What kubectl answered.
 #[derive(Debug)]
 pub(crate) struct Answer {
@@ -68,57 +124,41 @@ impl ControlPlane {
     }
 
     fn launch(dir: tempfile::TempDir, options: &[&str]) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_vmctl"));
-        command
-            .arg("control-plane")
-            .arg("--watch-stdin")
-            .arg("--dir")
-            .arg(dir.path().join("control-plane"));
-        command
-            .arg("--audit-log")
-            .arg(dir.path().join("audit.log"))
-            .args(options);
-        command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        let mut process = command.spawn().expect("vmctl can be started");
-        let stdin = process.stdin.take();
-        let mut stderr = process.stderr.take().expect("stderr is piped");
-        let stderr = thread::spawn(move || {
-            let mut text = String::new();
-            let _ = stderr.read_to_string(&mut text);
-            text
-        });
-        let mut line = String::new();
-        let stdout = process.stdout.take().expect("stdout is piped");
-        BufReader::new(stdout)
-            .read_line(&mut line)
-            .expect("stdout can be read");
-        let Ok(announcement) = serde_json::from_str::<Value>(&line) else {
-            let status = process.wait().expect("vmctl can be waited for");
-            let words = stderr.join().unwrap_or_default();
-            panic!("the control plane did not start, vmctl {status}:\n{words}");
-        };
-        let path = |name: &str| {
-            PathBuf::from(
-                announcement[name]
-                    .as_str()
-                    .unwrap_or_else(|| panic!("no {name}: {line}")),
-            )
-        };
+        let vmctl = Vmctl::begin(dir.path(), options);
+        let path = |name: &str| vmctl.path(name);
         Self {
             kubeconfig: path("kubeconfig"),
             server: path("server").to_string_lossy().into_owned(),
             kubectl: path("kubectl"),
-            etcd_pid: pid(&announcement, "etcdPid"),
-            apiserver_pid: pid(&announcement, "apiserverPid"),
-            announcement,
+            etcd_pid: pid(&vmctl.announcement, "etcdPid"),
+            apiserver_pid: pid(&vmctl.announcement, "apiserverPid"),
+            announcement: vmctl.announcement,
             dir,
-            process,
-            stdin,
-            stderr: Some(stderr),
+            process: vmctl.process,
+            stdin: vmctl.stdin,
+            stderr: Some(vmctl.stderr),
         }
+    }
+
+    /// Stops everything in order, lets `meanwhile` have etcd's data folder, and starts it again at the same address.
+    ///
+    /// # Panics
+    /// It does not stop in order, or the address is taken meanwhile.
+    pub(crate) fn restart_around(&mut self, meanwhile: impl FnOnce(&Path)) {
+        drop(self.stdin.take());
+        let status = self.process.wait().expect("vmctl can be waited for");
+        assert!(status.success(), "the control plane ended with {status}");
+        let words = self.stderr.take().and_then(|words| words.join().ok());
+        meanwhile(&self.dir.path().join("control-plane").join("etcd"));
+        let vmctl = Vmctl::begin(self.dir.path(), &[]);
+        let server = vmctl.path("server");
+        assert_eq!(server.to_string_lossy(), self.server, "{words:?}");
+        self.etcd_pid = pid(&vmctl.announcement, "etcdPid");
+        self.apiserver_pid = pid(&vmctl.announcement, "apiserverPid");
+        self.announcement = vmctl.announcement;
+        self.process = vmctl.process;
+        self.stdin = vmctl.stdin;
+        self.stderr = Some(vmctl.stderr);
     }
 
     /// A directory for the test's own files, removed with the control plane.
@@ -349,6 +389,7 @@ const _: fn() = || {
         is_running,
         signal,
     );
+    let _ = |plane: &mut ControlPlane| plane.restart_around(|_| {});
     let _ = |plane: &ControlPlane, answer: &Answer| {
         (
             plane.server.len(),

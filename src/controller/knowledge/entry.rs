@@ -14,6 +14,8 @@ pub(super) struct Entry {
     /// The answer of our last write, while the store is older.
     pub(super) overlay: Option<Overlay>,
     pub(super) memory: Memory,
+    /// Whether the watch has shown it, and so will tell of its end too. Else live reads alone have.
+    pub(super) watched: bool,
     /// When the next full look (for doubles and higher incarnations) is due.
     pub(super) full_look_at: Moment,
     /// The instance that the last call of ours showed, and its revision: what an inventory shows must not be older.
@@ -33,6 +35,7 @@ impl Entry {
             stored: Arc::new(view.clone()),
             overlay: None,
             memory: Memory::default(),
+            watched: false,
             full_look_at: Moment::START,
             seen: None,
         }
@@ -78,6 +81,7 @@ impl Entry {
             None => self.memory.saw(policy, &view.object, arrival),
         }
         self.stored = Arc::new(view);
+        self.watched = true;
     }
 
     /// Lets a version stand in for the store, unless the store shows that very version.

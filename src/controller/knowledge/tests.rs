@@ -187,8 +187,9 @@ fn a_late_event_of_an_object_that_departed_leaves_it_departed_with_its_memory() 
         "one memory of one uid"
     );
     let departed = knowledge.vanished(&policy(), &key(), &uid());
-    assert_eq!(departed, None, "it is departed already");
-    assert!(knowledge.departed(&uid()).unwrap().departed.sign);
+    assert_eq!(departed, Some(uid()), "what waited for this word goes on");
+    let entry = knowledge.departed(&uid()).unwrap();
+    assert!(entry.departed.sign && entry.told);
 }
 
 #[test]
@@ -261,4 +262,77 @@ fn who_refers_to_a_config_is_known_from_its_arrival_to_its_end_and_no_longer() {
     knowledge.vanished(&policy(), &key(), &Uid::new("u-2"));
     assert!(users("default").is_empty());
     assert!(knowledge.lock().users.is_empty());
+}
+
+#[test]
+fn what_a_restored_api_server_has_no_more_is_forgotten_and_does_not_depart() {
+    let knowledge = met();
+    arrive(&knowledge, created(1), "30");
+    knowledge.wrote(&policy(), view(created(1), "31"), NOW);
+    knowledge.forget(&key(), &uid());
+    assert!(knowledge.get(&key(), NOW).is_none());
+    assert!(
+        knowledge.departed(&uid()).is_none(),
+        "its instance would be deleted"
+    );
+    assert_eq!(knowledge.without_object([uid()].into()), [uid()].into());
+    // What the restored data hold under the name is met as by a new process, older version or not.
+    assert_eq!(arrive(&knowledge, bare(), "10"), None);
+    assert_eq!(
+        version_at(&knowledge, NOW + secs(60)),
+        ("10".to_owned(), false)
+    );
+    assert!(!knowledge.get(&key(), NOW).unwrap().memory.born());
+}
+
+#[test]
+fn a_departed_object_that_a_restored_api_server_has_again_is_met_anew() {
+    let knowledge = met();
+    arrive(&knowledge, created(1), "30");
+    assert_eq!(knowledge.vanished(&policy(), &key(), &uid()), Some(uid()));
+    knowledge.forget(&key(), &uid());
+    assert_eq!(arrive(&knowledge, created(1), "20"), None);
+    assert!(knowledge.departed(&uid()).is_none());
+}
+
+/// What a live read alone shows to be gone may be gone because of a restore: only the watch tells.
+#[test]
+fn what_a_live_read_shows_to_be_gone_is_acted_on_once_the_watch_tells_and_not_after_a_restore() {
+    let told = |knowledge: &Knowledge| knowledge.departed(&uid()).map(|entry| entry.told);
+    let gone_live = || {
+        let knowledge = met();
+        arrive(&knowledge, created(1), "30");
+        let before = knowledge.newest(&key());
+        let departed = knowledge.read_live(&policy(), &key(), before.as_ref(), None, NOW);
+        assert_eq!(departed, Some(uid()));
+        assert_eq!(told(&knowledge), Some(false));
+        knowledge
+    };
+    let by_watch = gone_live();
+    assert_eq!(by_watch.vanished(&policy(), &key(), &uid()), Some(uid()));
+    assert_eq!(told(&by_watch), Some(true));
+
+    let by_list = gone_live();
+    by_list.listed(Some("elsewhere"));
+    by_list.forget_untold(Some("elsewhere"));
+    assert_eq!(told(&by_list), Some(false));
+    by_list.listed(Some(&key().namespace));
+    assert_eq!(told(&by_list), Some(true));
+    by_list.forget_untold(None);
+    assert_eq!(
+        told(&by_list),
+        Some(true),
+        "somebody deleted it before the restore"
+    );
+
+    // Never shown by the watch: it will not tell of its end either.
+    let unwatched = Knowledge::default();
+    unwatched.read_live(&policy(), &key(), None, Some(view(created(1), "30")), NOW);
+    let before = unwatched.newest(&key());
+    unwatched.read_live(&policy(), &key(), before.as_ref(), None, NOW);
+    assert_eq!(told(&unwatched), Some(true));
+
+    let by_restore = gone_live();
+    by_restore.forget_untold(None);
+    assert_eq!(told(&by_restore), None);
 }

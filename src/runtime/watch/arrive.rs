@@ -18,6 +18,7 @@ where
             self.listener.on_event(Event::Removed(object));
             self.listener.wake(&key, Wake::Changed);
         }
+        self.went_back = false;
         self.status.list_done(self.clock.now());
         self.listener.on_event(Event::Listed);
         if self.writer.mark_listed() {
@@ -54,11 +55,12 @@ where
             return;
         };
         let same_uid = old.meta().uid == new.meta().uid;
-        if same_uid && old.meta().resource_version == new.meta().resource_version {
+        let same_version = old.meta().resource_version == new.meta().resource_version;
+        if same_uid && same_version && !self.went_back {
             // A list that tells what we know already.
             return;
         }
-        let woken = !same_uid || self.fingerprint(&old) != self.fingerprint(&new);
+        let woken = !same_uid || self.went_back || self.fingerprint(&old) != self.fingerprint(&new);
         if same_uid {
             self.listener.on_event(Event::Changed { old, new });
         } else {

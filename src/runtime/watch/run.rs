@@ -2,6 +2,7 @@
 
 use super::Listener;
 use super::backoff::Backoff;
+use super::history::TOO_OLD;
 use super::object::{Arrival, key_of};
 use super::status::{Failure, Observer, WatchStatus};
 use super::store::{Store, Writer};
@@ -53,8 +54,8 @@ impl Default for Options {
 
 /// A watch that has not begun: hand out [`Watch::store`] and [`Watch::status`], then spawn [`Watch::run`].
 pub struct Watch<K, L> {
-    api: Api<Arrival<K>>,
-    options: Options,
+    pub(super) api: Api<Arrival<K>>,
+    pub(super) options: Options,
     pub(super) listener: L,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) observer: Arc<dyn Observer>,
@@ -62,6 +63,12 @@ pub struct Watch<K, L> {
     pub(super) status: Arc<WatchStatus>,
     backoff: Backoff,
     refused: u32,
+    /// The version last heard of. A list that is older than that is of restored data.
+    pub(super) newest: Option<String>,
+    /// The server may have been away since it was last heard: whether it still knows our version is to be asked.
+    pub(super) unsure: bool,
+    /// The list under way shows an older state than the one before it.
+    pub(super) went_back: bool,
     /// Something concerned nobody: what is told to be gone may never have been stored.
     pub(super) dropped: bool,
 }
@@ -111,6 +118,9 @@ where
             status,
             backoff,
             refused: 0,
+            newest: None,
+            unsure: false,
+            went_back: false,
             dropped: false,
         }
     }
@@ -141,11 +151,18 @@ where
                 },
                 Some(from) => {
                     let mut at = from.clone();
-                    let next = self.watch(&mut at).await;
+                    let next = match self.is_known(from).await {
+                        Ok(true) => self.watch(&mut at).await,
+                        Ok(false) => self.list_again("watch", "the version is of the future"),
+                        Err(failure) => Next::Failed(failure),
+                    };
                     version = Some(at);
                     next
                 }
             };
+            if version.is_some() {
+                self.newest.clone_from(&version);
+            }
             match next {
                 Next::Resume => {}
                 Next::ListAgain => {
@@ -153,6 +170,7 @@ where
                     self.pause().await;
                 }
                 Next::Failed(failure) => {
+                    self.unsure = true;
                     if failure.step == "watch" {
                         self.refused += 1;
                     }
@@ -206,6 +224,7 @@ where
                 .map_err(|_| no_answer("list"))?
                 .map_err(|error| failure("list", &error))?;
             self.status.hear(self.clock.now());
+            self.compare(page.metadata.resource_version.as_deref());
             for arrival in page.items {
                 let key = key_of(arrival.meta());
                 self.apply(key.clone(), arrival, false);
@@ -250,7 +269,7 @@ where
         {
             Err(_) => return Next::Failed(no_answer("watch")),
             Ok(Err(kube::Error::Api(status))) if status.code == 410 => {
-                return self.too_old("watch");
+                return self.list_again("watch", TOO_OLD);
             }
             Ok(Err(error)) => return Next::Failed(failure("watch", &error)),
             Ok(Ok(stream)) => stream,
@@ -273,6 +292,8 @@ where
                 message: "the watch ended at once without an event".to_owned(),
             }),
             Next::Resume => {
+                // A server that ends a watch before its time may be about to go.
+                self.unsure |= lasted + SHORTEST < watch_for;
                 self.backoff.reset();
                 self.status.hear(self.clock.now());
                 Next::Resume
@@ -298,11 +319,11 @@ where
             let event = match item {
                 None => return Next::Resume,
                 Some(Err(kube::Error::Api(status))) if status.code == 410 => {
-                    return self.too_old("stream");
+                    return self.list_again("stream", TOO_OLD);
                 }
                 Some(Err(error)) => return Next::Failed(failure("stream", &error)),
                 Some(Ok(WatchEvent::Error(status))) if status.code == 410 => {
-                    return self.too_old("stream");
+                    return self.list_again("stream", TOO_OLD);
                 }
                 Some(Ok(WatchEvent::Error(status))) => {
                     return Next::Failed(failure("stream", &kube::Error::Api(status)));
@@ -338,9 +359,9 @@ where
         }
     }
 
-    fn too_old(&self, step: &'static str) -> Next {
+    fn list_again(&self, step: &'static str, why: &'static str) -> Next {
         // Regular life, not a failure of its own: counted, but no warning.
-        let message = "the version is too old; listing again".to_owned();
+        let message = format!("{why}; listing again");
         tracing::info!(kind = self.status.kind(), step, "{message}");
         self.observer.failed(
             self.status.kind(),
@@ -354,7 +375,7 @@ where
     }
 }
 
-fn failure(step: &'static str, error: &kube::Error) -> Failure {
+pub(super) fn failure(step: &'static str, error: &kube::Error) -> Failure {
     let code = match error {
         kube::Error::Api(status) => Some(status.code),
         _ => None,
@@ -366,7 +387,7 @@ fn failure(step: &'static str, error: &kube::Error) -> Failure {
     }
 }
 
-fn no_answer(step: &'static str) -> Failure {
+pub(super) fn no_answer(step: &'static str) -> Failure {
     Failure {
         step,
         code: None,

@@ -1,6 +1,7 @@
 mod failures;
 mod fake;
 mod fuzz;
+mod history;
 
 use super::{
     Arrival, Broken, Event, Failure, Listener, Object, Observer, Options, Store, Wake, Watch,
@@ -68,6 +69,7 @@ impl Listener<ConfigMap> for Notes {
             Event::Changed { old, new } => format!("changed {} to {}", told(&old), told(&new)),
             Event::Removed(last) => format!("removed {}", told(&last)),
             Event::ListingAgain => "listing again".to_owned(),
+            Event::WentBack => "went back".to_owned(),
             Event::Listed => "listed".to_owned(),
         });
     }

@@ -4,6 +4,7 @@ mod bounds;
 mod build;
 mod calls;
 mod feed;
+mod goaway;
 mod lists;
 mod malformed;
 mod table;

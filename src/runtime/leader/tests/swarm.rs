@@ -1,6 +1,6 @@
-//! Candidates on machines whose links fail and whose wall clocks jump, chosen by a seed: never do two take themselves
-//! for the leader, and when all is well again one of them leads. Planted bugs show that the search would find them;
-//! what leaders write meanwhile is added by `simulation::leaders`.
+//! Candidates on machines whose links fail, whose wall clocks jump and which are suspended, chosen by a seed: never do
+//! two take themselves for the leader, and when all is well again one of them leads. Planted bugs show that the search
+//! would find them; what leaders write meanwhile is added by `simulation::leaders`.
 
 use super::SECOND;
 use super::fake::{Fault, LeaseServer, Link};
@@ -9,8 +9,10 @@ use crate::domain::time::Moment;
 use crate::runtime::clock::{Clock, TokioClock, wait_until};
 use crate::runtime::leader::{Leader, Options};
 use jiff::Timestamp;
-use std::pin::Pin;
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex};
+use std::task::{Poll, Waker};
 use std::time::Duration;
 use tokio::task::JoinSet;
 
@@ -32,23 +34,90 @@ fn idle() -> Work {
     Arc::new(|_, _, _| Box::pin(std::future::pending()))
 }
 
+/// What a machine measures intervals by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Measure {
+    /// A clock that goes on while the machine is suspended (`CLOCK_BOOTTIME`).
+    Boottime,
+    /// Planted: one that stands still meanwhile (`CLOCK_MONOTONIC`, the one of `std` and tokio).
+    Uptime,
+    /// Planted: the wall clock.
+    Wall,
+}
+
 /// The clocks of one machine. Administrators move the wall clock; nothing that decides may see it.
 pub(crate) struct MachineClock {
     monotonic: TokioClock,
     /// By how many seconds the wall clock is off.
     off: Mutex<i64>,
-    /// Planted: intervals are measured by the wall clock.
-    by_the_wall: bool,
+    measure: Measure,
+    sleep: Mutex<Sleep>,
+}
+
+/// How long a machine was suspended, and whether it is.
+#[derive(Default)]
+struct Sleep {
+    since: Option<Moment>,
+    slept: Duration,
+    /// Its process, which goes on where it stood.
+    process: Option<Waker>,
+}
+
+impl MachineClock {
+    fn suspend(&self) {
+        let now = self.monotonic.now();
+        self.sleep.lock().unwrap().since.get_or_insert(now);
+    }
+
+    fn resume(&self) {
+        let mut sleep = self.sleep.lock().unwrap();
+        if let Some(since) = sleep.since.take() {
+            sleep.slept += self.monotonic.now().since(since);
+        }
+        if let Some(process) = sleep.process.take() {
+            process.wake();
+        }
+    }
+
+    fn is_suspended(&self) -> bool {
+        self.sleep.lock().unwrap().since.is_some()
+    }
+
+    /// Runs the machine's process, which stands still while the machine is suspended.
+    async fn run<T>(&self, process: impl Future<Output = T>) -> T {
+        let mut process = pin!(process);
+        poll_fn(|context| {
+            let mut sleep = self.sleep.lock().unwrap();
+            if sleep.since.is_some() {
+                sleep.process = Some(context.waker().clone());
+                return Poll::Pending;
+            }
+            drop(sleep);
+            process.as_mut().poll(context)
+        })
+        .await
+    }
 }
 
 impl Clock for MachineClock {
     fn now(&self) -> Moment {
         let now = self.monotonic.now();
-        if !self.by_the_wall {
-            return now;
+        let less = |stood: Duration| {
+            let stood = u64::try_from(stood.as_nanos()).unwrap();
+            Moment::from_nanos(now.as_nanos().saturating_sub(stood))
+        };
+        match self.measure {
+            Measure::Boottime => now,
+            Measure::Uptime => {
+                let sleep = self.sleep.lock().unwrap();
+                let asleep = sleep.since.map(|since| now.since(since));
+                less(sleep.slept + asleep.unwrap_or_default())
+            }
+            Measure::Wall => {
+                let off = self.off.lock().unwrap().saturating_mul(1_000_000_000);
+                Moment::from_nanos(now.as_nanos().saturating_add_signed(off))
+            }
         }
-        let off = self.off.lock().unwrap().saturating_mul(1_000_000_000);
-        Moment::from_nanos(now.as_nanos().saturating_add_signed(off))
     }
 
     fn wall(&self) -> Timestamp {
@@ -67,12 +136,13 @@ struct Machine {
 }
 
 impl Machine {
-    fn new(monotonic: TokioClock, by_the_wall: bool, work: Work) -> Self {
+    fn new(monotonic: TokioClock, measure: Measure, work: Work) -> Self {
         Self {
             clock: Arc::new(MachineClock {
                 monotonic,
                 off: Mutex::new(0),
-                by_the_wall,
+                measure,
+                sleep: Mutex::default(),
             }),
             link: Link::default(),
             term: Arc::default(),
@@ -83,8 +153,10 @@ impl Machine {
     /// Whether a provider write may start here and now.
     fn may_write(&self) -> bool {
         let term = self.term.lock().unwrap();
-        term.as_ref()
-            .is_some_and(|term| term.allows(self.clock.now()))
+        !self.clock.is_suspended()
+            && term
+                .as_ref()
+                .is_some_and(|term| term.allows(self.clock.now()))
     }
 
     async fn live(self, server: LeaseServer, name: usize, seed: u64) {
@@ -112,8 +184,9 @@ impl Machine {
     }
 }
 
-/// Lets something happen to a machine.
+/// Lets something happen to a machine, which wakes up first if it was suspended.
 fn strike(machine: &Machine, random: &mut fastrand::Rng) {
+    machine.clock.resume();
     let fault = match random.u8(..10) {
         0 | 1 => Some(Fault::Silence),
         2 => Some(Fault::LoseAnswers),
@@ -122,6 +195,10 @@ fn strike(machine: &Machine, random: &mut fastrand::Rng) {
         5 => {
             let off = random.i64(-3600..=3600);
             *machine.clock.off.lock().unwrap() = off;
+            return;
+        }
+        6 => {
+            machine.clock.suspend();
             return;
         }
         _ => None,
@@ -140,19 +217,25 @@ pub(crate) enum End {
     Nobody,
 }
 
-pub(crate) async fn run(seed: u64, by_the_wall: bool, work: Work) -> End {
+pub(crate) async fn run(seed: u64, measure: Measure, work: Work) -> End {
     let mut random = fastrand::Rng::with_seed(seed);
     let (time, server) = (TokioClock::new(), LeaseServer::default());
     let machines: Vec<Machine> = (0..MACHINES)
-        .map(|_| Machine::new(time, by_the_wall, work.clone()))
+        .map(|_| Machine::new(time, measure, work.clone()))
         .collect();
     let mut lives = JoinSet::new();
     for (name, machine) in machines.iter().enumerate() {
-        lives.spawn(machine.clone().live(server.clone(), name, random.u64(..)));
+        let (clock, seed) = (Arc::clone(&machine.clock), random.u64(..));
+        let life = machine.clone().live(server.clone(), name, seed);
+        lives.spawn(async move { clock.run(life).await });
     }
     let writers = || machines.iter().filter(|one| one.may_write()).count();
     for _ in 0..STEPS {
         strike(&machines[random.usize(..MACHINES)], &mut random);
+        // Before whoever has just woken up has done anything.
+        if writers() > 1 {
+            return End::Two;
+        }
         for _ in 0..random.usize(1..80) {
             wait_until(&time, time.now() + SECOND / 10).await;
             if writers() > 1 {
@@ -162,6 +245,10 @@ pub(crate) async fn run(seed: u64, by_the_wall: bool, work: Work) -> End {
     }
     for machine in &machines {
         *machine.link.lock().unwrap() = None;
+        machine.clock.resume();
+    }
+    if writers() > 1 {
+        return End::Two;
     }
     for _ in 0..600 {
         wait_until(&time, time.now() + SECOND / 10).await;
@@ -177,18 +264,74 @@ pub(crate) async fn run(seed: u64, by_the_wall: bool, work: Work) -> End {
 #[tokio::test(start_paused = true)]
 async fn whatever_links_and_wall_clocks_do_one_leads_at_most_and_one_does_in_the_end() {
     for seed in 0..SEEDS {
-        assert_eq!(run(seed, false, idle()).await, End::Well, "seed {seed}");
+        let end = run(seed, Measure::Boottime, idle()).await;
+        assert_eq!(end, End::Well, "seed {seed}");
     }
+}
+
+async fn is_found(measure: Measure) {
+    for seed in 0..BUDGET {
+        if run(seed, measure, idle()).await == End::Two {
+            println!("intervals by {measure:?}: {} seeds", seed + 1);
+            return;
+        }
+    }
+    panic!("{measure:?} was not found in {BUDGET} seeds");
 }
 
 /// Planted: a lease by the wall clock.
 #[tokio::test(start_paused = true)]
 async fn a_lease_by_the_wall_clock_is_found() {
-    for seed in 0..BUDGET {
-        if run(seed, true, idle()).await == End::Two {
-            println!("a lease by the wall clock: {} seeds", seed + 1);
-            return;
+    is_found(Measure::Wall).await;
+}
+
+/// Planted: a lease by a clock that stands still while the machine is suspended.
+#[tokio::test(start_paused = true)]
+async fn a_lease_by_a_clock_that_stands_still_in_a_suspend_is_found() {
+    is_found(Measure::Uptime).await;
+}
+
+/// D3, by itself: a leader's machine is suspended for longer than its lease lives, and another one leads. What wakes up
+/// may not write, not even before it has looked at anything.
+#[tokio::test(start_paused = true)]
+async fn a_leader_that_wakes_up_after_a_suspend_may_not_write_while_another_leads() {
+    for (measure, writers) in [(Measure::Boottime, 1), (Measure::Uptime, 2)] {
+        let (time, server) = (TokioClock::new(), LeaseServer::default());
+        let wait = async |secs: u32| wait_until(&time, time.now() + SECOND * secs).await;
+        let machines: Vec<Machine> = (0..2)
+            .map(|_| Machine::new(time, measure, idle()))
+            .collect();
+        let mut lives = JoinSet::new();
+        for (name, machine) in machines.iter().enumerate() {
+            let clock = Arc::clone(&machine.clock);
+            let mut leader = Leader::new(
+                server.api(),
+                Options::new("vmoperator-leader", name.to_string()),
+                machine.clock.clone(),
+                fastrand::Rng::with_seed(7),
+            );
+            *machine.term.lock().unwrap() = Some(leader.term());
+            lives.spawn(async move {
+                clock
+                    .run(async {
+                        leader.acquire().await;
+                        leader.hold().await
+                    })
+                    .await
+            });
+            // The first one leads before the second is there.
+            wait(3).await;
         }
+        assert!(machines[0].may_write() && !machines[1].may_write());
+        machines[0].clock.suspend();
+        wait(60).await;
+        assert!(machines[1].may_write(), "{measure:?}: nobody took over");
+        machines[0].clock.resume();
+        let allowed = machines.iter().filter(|one| one.may_write()).count();
+        assert_eq!(allowed, writers, "{measure:?}");
+        // It sees who leads, and ends.
+        let lost = lives.join_next().await.unwrap().unwrap();
+        println!("{measure:?}: {lost}");
+        assert!(machines[1].may_write() && !machines[0].may_write());
     }
-    panic!("not found in {BUDGET} seeds");
 }

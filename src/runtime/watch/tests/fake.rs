@@ -8,6 +8,7 @@ use kube::{Api, Client};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::convert::Infallible;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tower::service_fn;
@@ -20,6 +21,10 @@ pub(super) enum Answer {
     Json(Value),
     Watch(Vec<Line>),
     Refuse(u16),
+    /// To whoever asks whether a version is known: it is. What is given where nothing else was prepared for the question.
+    Known,
+    /// To whoever asks whether a version is known: it is of the future.
+    Future,
     Hang,
 }
 
@@ -100,6 +105,7 @@ pub(super) fn version_of(request: &str) -> String {
 pub(super) struct Server {
     answers: Arc<Mutex<VecDeque<Answer>>>,
     requests: Arc<Mutex<Vec<String>>>,
+    questions: Arc<AtomicUsize>,
 }
 
 impl Server {
@@ -107,29 +113,64 @@ impl Server {
         Self {
             answers: Arc::new(Mutex::new(answers.into())),
             requests: Arc::default(),
+            questions: Arc::default(),
         }
     }
 
-    /// Path and query of every request so far.
+    /// Path and query of every request so far, without the questions for a version.
     pub(super) fn requests(&self) -> Vec<String> {
         self.requests.lock().unwrap().clone()
     }
 
+    /// How often it was asked whether it knows a version, and said so.
+    pub(super) fn questions(&self) -> usize {
+        self.questions.load(Ordering::Relaxed)
+    }
+
     pub(super) fn api(&self) -> Api<Arrival<ConfigMap>> {
         let (answers, requests) = (Arc::clone(&self.answers), Arc::clone(&self.requests));
+        let questions = Arc::clone(&self.questions);
         let service = service_fn(move |request: axum::http::Request<Body>| {
-            requests.lock().unwrap().push(request.uri().to_string());
-            let answer = answers.lock().unwrap().pop_front().unwrap_or(Answer::Hang);
+            let uri = request.uri().to_string();
+            let answer = next(&mut answers.lock().unwrap(), &uri);
+            if matches!(answer, Answer::Known) {
+                questions.fetch_add(1, Ordering::Relaxed);
+            } else {
+                requests.lock().unwrap().push(uri);
+            }
             async move { Ok::<_, Infallible>(respond(answer).await) }
         });
         Api::namespaced(Client::new(service, "default"), "default")
     }
 }
 
+/// A question for a version that no answer was prepared for takes none away.
+fn next(answers: &mut VecDeque<Answer>, uri: &str) -> Answer {
+    let prepared = matches!(
+        answers.front(),
+        Some(Answer::Future | Answer::Refuse(_) | Answer::Hang)
+    );
+    if uri.contains("resourceVersionMatch=NotOlderThan") && !prepared {
+        return Answer::Known;
+    }
+    answers.pop_front().unwrap_or(Answer::Hang)
+}
+
 async fn respond(answer: Answer) -> axum::http::Response<axum::body::Body> {
     let (code, body) = match answer {
         Answer::Json(value) => (200, value.to_string().into()),
         Answer::Refuse(code) => (code, status(code).to_string().into()),
+        Answer::Known => match Answer::page(Vec::new(), 1, None) {
+            Answer::Json(value) => (200, value.to_string().into()),
+            _ => unreachable!("a page is JSON"),
+        },
+        Answer::Future => {
+            let mut future = status(504);
+            future["message"] = "Timeout: Too large resource version: 9, current: 5".into();
+            future["details"] = json!({"causes": [{"reason": "ResourceVersionTooLarge",
+                "message": "Too large resource version"}], "retryAfterSeconds": 1});
+            (504, future.to_string().into())
+        }
         Answer::Watch(lines) => (200, axum::body::Body::from_stream(stream_of(lines))),
         Answer::Hang => std::future::pending().await,
     };
