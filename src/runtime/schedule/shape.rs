@@ -16,8 +16,11 @@ impl<K: Debug> Schedule<K> {
             .collect();
         lines.sort();
         let lines: Vec<String> = lines.into_iter().map(|(_, line)| line).collect();
-        let (turns, seed) = (self.high_turns, self.random.get_seed());
-        format!("{turns} {seed} {lines:?}")
+        // Where nothing is shortened, what was drawn counts nothing.
+        let draws = self.options.jitter > 0.0;
+        let seed = draws.then(|| self.random.get_seed());
+        let turns = self.high_turns;
+        format!("{turns} {seed:?} {lines:?}")
     }
 }
 
