@@ -22,11 +22,11 @@ const SMALL: &[Scope] = &[
     scope("delete", 0, 2, 0),
     scope("lost", 1, 1, 0),
     scope("crash", 1, 1, 0),
+    scope("delete,race", 1, 2, 0),
 ];
 
 /// Searched with `SIM_WORLDS=1`.
 const LARGE: &[Scope] = &[
-    scope("delete,race", 1, 2, 0),
     scope("delete,lost", 1, 2, 0),
     scope("delete,crash", 1, 2, 0),
 ];
