@@ -26,10 +26,7 @@ const SMALL: &[Scope] = &[
 ];
 
 /// Searched with `SIM_WORLDS=1`.
-const LARGE: &[Scope] = &[
-    scope("delete,lost", 1, 2, 0),
-    scope("delete,crash", 1, 2, 0),
-];
+const LARGE: &[Scope] = &[scope("delete,lost", 1, 2, 0)];
 
 fn searched(scope: &Scope) -> (Searched, String) {
     let found = scope.search();
