@@ -75,6 +75,7 @@ impl View {
             finalizer: finalizers.iter().any(|f| f == api::FINALIZER),
             intent: IntentState::judge(annotation(api::CREATE_ANNOTATION), cluster, &uid),
             recorded: recorded(fragment),
+            given_up: Recorded::given_up(fragment.id.as_deref(), fragment.incarnation),
             tried: fragment.status.as_ref().map(Tried::of).unwrap_or_default(),
             spec: None,
             owned: None,

@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use super::decide::{in_sight, intend_anew, keeping, raise_to};
+use super::decide::{in_sight, intend_anew, keeping, raise_to, withdrawing};
 use super::due::{Due, Find, gap};
 use super::memory::{Memory, Sureness};
 use super::object::{IntentState, Object, Recorded};
@@ -149,7 +149,7 @@ fn creating(policy: &Policy, seen: &Observed<'_>, config: &Config) -> Plan {
     }
     let may_repeat = config.finds() || config.allow_unsafe_create;
     match &seen.sighting.current {
-        _ if !may_repeat => Plan::hold(Reason::CreateInDoubt),
+        _ if !may_repeat => withdrawing(policy, seen, Plan::hold(Reason::CreateInDoubt)),
         Current::Absent(Sureness::LookAgainAt(at)) => Plan::wait(*at, Reason::CreateResultUnknown),
         Current::Absent(Sureness::Confirmed) if object.body_is_stale(&policy.cluster) => {
             let next = object.incarnation().next();
@@ -170,14 +170,16 @@ fn clear(policy: &Policy, seen: &Observed<'_>, config: &Config) -> Plan {
     let object = seen.object;
     if seen.memory.refused() == Some(object.generation) {
         let why = seen.memory.refusal().map(super::decide::reason_of);
-        Plan::hold(why.unwrap_or(Reason::InvalidRequest))
+        let held = Plan::hold(why.unwrap_or(Reason::InvalidRequest));
+        withdrawing(policy, seen, held)
     } else if object.spec.is_none() {
         Plan::hold(Reason::SpecUnreadable)
     } else if object.body_is_stale(&policy.cluster) {
         let next = object.incarnation().next();
         intend_anew(policy, object, config, next, Reason::CreatePending)
     } else {
-        send(policy, seen, !object.tried.refused)
+        let sent = send(policy, seen, !object.tried.refused);
+        withdrawing(policy, seen, sent)
     }
 }
 

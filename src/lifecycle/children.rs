@@ -171,7 +171,7 @@ impl Present {
 }
 
 /// The next write of an owned object, or when to look again for one. `instance` is the current one, where it is seen;
-/// where it is known to be absent nothing but its endpoints is touched.
+/// where it is known to be absent its endpoints go, and what else leads to it once it is given up.
 pub(super) fn next(
     policy: &Policy,
     seen: &Observed<'_>,
@@ -277,7 +277,12 @@ fn connection(
     instance: Option<&Instance>,
 ) -> Want {
     let Some(instance) = instance else {
-        return Want::AsItIs;
+        // Whoever starts meanwhile must not be sent to an address that may be somebody else's by now.
+        return if seen.object.lost_its_own() {
+            Want::Gone
+        } else {
+            Want::AsItIs
+        };
     };
     let address = first(&policy.instance_addresses, &instance.addresses);
     let complete = address.is_some() || instance.phase == InstancePhase::Running;

@@ -133,8 +133,8 @@ fn intending(policy: &Policy, seen: &Observed<'_>, config: &Config) -> Plan {
 
 /// Without tags and annotation the incarnation in status counts, else it is the first.
 fn from_status(object: &Object) -> (Incarnation, bool) {
-    match &object.recorded {
-        Some(recorded) => (recorded.incarnation, false),
+    match object.reached() {
+        Some(reached) => (reached, false),
         None => (Incarnation::FIRST, true),
     }
 }
@@ -204,6 +204,20 @@ fn no_endpoints(policy: &Policy, seen: &Observed<'_>) -> Option<Plan> {
     children::next(policy, seen, None).filter(|plan| !matches!(plan.action, Action::Hold(_)))
 }
 
+/// What would lead others to a lost instance goes before another is made or waited for. Where it is not known yet what
+/// there is, nothing waits for it but what waits anyway.
+pub(super) fn withdrawing(policy: &Policy, seen: &Observed<'_>, plan: Plan) -> Plan {
+    if !seen.object.lost_its_own() {
+        return plan;
+    }
+    let action = children::next(policy, seen, None).map(|step| step.action);
+    match (action, &plan.action) {
+        (Some(wait @ Action::Hold(_)), Action::Hold(None)) => Plan::new(wait, plan.reason),
+        (None | Some(Action::Hold(_)), _) => plan,
+        (Some(action), _) => Plan::new(action, plan.reason),
+    }
+}
+
 /// A live object with an intent and no id: create, or find out what became of an earlier create.
 fn creating(policy: &Policy, seen: &Observed<'_>, config: &Config) -> Plan {
     let object = seen.object;
@@ -217,14 +231,16 @@ fn creating(policy: &Policy, seen: &Observed<'_>, config: &Config) -> Plan {
         Current::Absent(Sureness::Confirmed) if seen.memory.must_raise() || stale => {
             raise(policy, object, config, Reason::CreatePending)
         }
-        Current::Absent(Sureness::Confirmed) => create(policy, seen, Action::Create),
-        Current::Unasked if seen.memory.refused() == Some(object.generation) => Plan::hold(
-            seen.memory
-                .refusal()
-                .map_or(Reason::InvalidRequest, reason_of),
-        ),
+        Current::Absent(Sureness::Confirmed) => {
+            withdrawing(policy, seen, create(policy, seen, Action::Create))
+        }
+        Current::Unasked if seen.memory.refused() == Some(object.generation) => {
+            let refusal = seen.memory.refusal();
+            let reason = refusal.map_or(Reason::InvalidRequest, reason_of);
+            withdrawing(policy, seen, Plan::hold(reason))
+        }
         Current::Unasked if seen.memory.may_create_blind(policy, seen.now) && !stale => {
-            create(policy, seen, Action::Create)
+            withdrawing(policy, seen, create(policy, seen, Action::Create))
         }
         Current::Unasked | Current::Unproven(_) | Current::Unknown(_) => {
             Plan::hold(why_in_doubt(seen))

@@ -57,6 +57,7 @@ pub(crate) fn bare() -> Object {
         finalizer: false,
         intent: IntentState::Missing,
         recorded: None,
+        given_up: None,
         tried: Tried::default(),
         spec: Some(InstanceSpec {
             image: "ubuntu-22.04".to_owned(),

@@ -29,6 +29,8 @@ pub struct Object {
     pub intent: IntentState,
     /// `status.id` with its incarnation.
     pub recorded: Option<Recorded>,
+    /// `status.incarnation` where there is no id: of the instance that was lost, and is shown no more.
+    pub given_up: Option<Incarnation>,
     /// What `status.operation` says of creates.
     pub tried: Tried,
     /// What the user wants; `None` where it cannot be read.
@@ -83,6 +85,13 @@ impl Recorded {
             incarnation: instance.incarnation(),
             created_at: instance.created_at.parse().ok(),
         }
+    }
+
+    /// What a status says of an instance whose id it does not show any more.
+    #[must_use]
+    pub fn given_up(id: Option<&str>, incarnation: Option<u64>) -> Option<Incarnation> {
+        let number = incarnation.filter(|_| id.is_none_or(str::is_empty))?;
+        u32::try_from(number).ok().and_then(Incarnation::new)
     }
 }
 
@@ -148,10 +157,26 @@ impl Object {
         self.recorded.as_ref().filter(|r| r.incarnation >= least)
     }
 
+    /// The highest incarnation that status speaks of, whether or not it still shows the id.
+    #[must_use]
+    pub fn reached(&self) -> Option<Incarnation> {
+        let recorded = self.recorded.as_ref().map(|r| r.incarnation);
+        recorded.or(self.given_up)
+    }
+
+    /// Whether the instance that was recorded is confirmed to be gone, and no other is recorded in its stead: the intent
+    /// is raised above it only then.
+    #[must_use]
+    pub fn lost_its_own(&self) -> bool {
+        let intended = self.intent().map(|intent| intent.incarnation);
+        self.reached()
+            .is_some_and(|reached| intended.is_some_and(|intended| reached < intended))
+    }
+
     /// Whether this version shows that a create may have been sent for it.
     #[must_use]
     pub fn shows_intent(&self) -> bool {
-        self.finalizer || self.intent != IntentState::Missing || self.recorded.is_some()
+        self.finalizer || self.intent != IntentState::Missing || self.reached().is_some()
     }
 
     /// The incarnation that finds must reach: lower ones are no instances of ours any more.

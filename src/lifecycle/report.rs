@@ -155,11 +155,12 @@ fn is_news(
         | Outcome::Made(_)
         | Outcome::DeleteAccepted => (verdict::failed_look(seen), true),
     };
+    let withdrawn = old.id.is_some() && new.id.is_none();
     let waits = told && error.is_some_and(ProviderError::is_wait);
     let same = old.observed_generation == Some(seen.object.generation)
         && same_status(old, new, ConditionType::ProviderReady)
         && same_status(old, new, ConditionType::Deleting);
-    !(waits && same || operation::differ_by_time_alone(old, new))
+    withdrawn || !(waits && same || operation::differ_by_time_alone(old, new))
 }
 
 fn same_status(
@@ -214,6 +215,9 @@ fn status(
     let mut new = old.clone();
     let done = (plan, outcome);
     new.operation = operation(policy, seen, old.operation.as_ref(), done, instance);
+    if instance.is_none() && seen.object.lost_its_own() {
+        withdraw_instance(&mut new);
+    }
     if is_note_alone(seen, old, plan) {
         return new;
     }
@@ -256,6 +260,13 @@ fn show_instance(
     }
     new.addresses = addresses(instance);
     new.instance = Some(described(instance));
+}
+
+/// What is confirmed to be gone is not shown as if it were there. Its incarnation stays: a later one is never lower.
+fn withdraw_instance(new: &mut VirtualMachineStatus) {
+    new.id = None;
+    new.instance = None;
+    new.addresses.clear();
 }
 
 fn addresses(instance: &Instance) -> Vec<Address> {

@@ -85,6 +85,7 @@ impl ApiServer {
             finalizer: false,
             intent: IntentState::Missing,
             recorded: None,
+            given_up: None,
             tried: Tried::default(),
             spec: Some(spec),
             // The simulated world has virtual machines alone.
@@ -268,6 +269,7 @@ impl ApiServer {
             status => serde_json::from_value(status.clone()).unwrap(),
         };
         object.recorded = recorded(&view.status);
+        object.given_up = Recorded::given_up(view.status.id.as_deref(), view.status.incarnation);
         object.tried = Tried::of(&view.status);
         let key = object.key.clone();
         if let Some(before) = self.objects.get(&key)

@@ -134,14 +134,55 @@ fn number(text: &str) -> &str {
 }
 
 impl World {
-    /// The state in a number. For worlds in which nothing is left to chance.
+    /// The state in a number. For worlds in which nothing is left to chance. Once there was a leader, the two processes
+    /// are alike: which of them is which counts nothing.
     pub(super) fn fingerprint(&self, delays: u32) -> u64 {
-        let text = self.written_out(delays);
+        let processes = [0, 1].map(|slot| self.process_in_words(slot));
+        let common = self.common_in_words(delays);
+        let as_they_are = self.in_number(&common, &processes, [0, 1]);
+        if self.lease.is_none() {
+            return as_they_are;
+        }
+        as_they_are.min(self.in_number(&common, &processes, [1, 0]))
+    }
+
+    /// The state in a number, with the processes in this order.
+    fn in_number(&self, common: &str, processes: &[String; 2], order: [usize; 2]) -> u64 {
+        let holder = self.lease.and_then(|lease| {
+            let holds = |slot: &usize| {
+                let process = self.processes[*slot].as_ref();
+                process.is_some_and(|p| p.life == lease.life)
+            };
+            order.iter().position(holds)
+        });
+        // Requests under way are a set.
+        let place = |slot: usize| order[slot];
+        let shape = |flight: &super::network::Flight| flight.shape(place(flight.slot));
+        let mut flights: Vec<String> = self.flights.iter().map(shape).collect();
+        flights.sort();
+        let [first, second] = order.map(|slot| {
+            if self.may_lead_yet(slot) {
+                processes[slot].as_str()
+            } else {
+                "stands by for ever"
+            }
+        });
+        let text = format!("{common} {holder:?} {first} {second} {flights:?}");
         Reading::at(self.now).ranking(&text).hash(&text)
     }
 
-    fn written_out(&self, delays: u32) -> String {
-        let mut text = String::with_capacity(16_384);
+    /// Whether a process leads or may ever lead. While a leader lives nobody else is elected, and without a fault left it
+    /// lives for ever: then what the other knows is never read.
+    fn may_lead_yet(&self, slot: usize) -> bool {
+        let leads = |process: &Process| process.leading();
+        let may_end = self.faults > 0 || self.swarm.words.pause;
+        may_end
+            || self.leaders().next().is_none()
+            || self.processes[slot].as_ref().is_some_and(leads)
+    }
+
+    fn common_in_words(&self, delays: u32) -> String {
+        let mut text = String::with_capacity(8_192);
         let budgets = (self.faults, self.acts, delays);
         let (objects, cloud) = (&self.api.objects, &self.cloud);
         let config = self.config.lock().unwrap().is_some();
@@ -150,25 +191,16 @@ impl World {
             "{budgets:?} {config} {objects:?} {cloud:?} {:?}",
             self.lives
         );
-        let holder = self.lease.and_then(|lease| {
-            let mut all = self.processes.iter();
-            all.position(|p| p.as_ref().is_some_and(|p| p.life == lease.life))
-        });
-        let _ = write!(
-            text,
-            "{holder:?} {:?}",
-            self.lease.map(|lease| lease.renewed)
-        );
-        for process in &self.processes {
-            match process {
-                Some(process) => self.write_process(&mut text, process),
-                None => text.push_str("none"),
-            }
+        let _ = write!(text, "{:?}", self.lease.map(|lease| lease.renewed));
+        text
+    }
+
+    fn process_in_words(&self, slot: usize) -> String {
+        let mut text = String::with_capacity(8_192);
+        match &self.processes[slot] {
+            Some(process) => self.write_process(&mut text, process),
+            None => text.push_str("none"),
         }
-        // Requests under way are a set.
-        let mut flights: Vec<String> = self.flights.iter().map(|flight| flight.shape()).collect();
-        flights.sort();
-        let _ = write!(text, "{flights:?}");
         text
     }
 

@@ -75,17 +75,20 @@ impl World {
             &self.api,
             position,
         );
-        process.trails = self.exhaustive;
+        if self.exhaustive {
+            process.leave_nothing_to_chance();
+        }
         process.status_wakes = self.doctored == Some(Doctored::StatusWakes);
         self.processes[slot] = Some(process);
     }
 
     /// Polls what `take` began and what answers woke.
     pub(super) fn take(&mut self, slot: usize) -> Result<(), Broken> {
+        let before = self.steps.saturating_sub(1);
         let Some(process) = &mut self.processes[slot] else {
             return Ok(());
         };
-        let Some(polled) = process.take() else {
+        let Some(polled) = process.take(before) else {
             return Ok(());
         };
         self.polled(slot, polled)

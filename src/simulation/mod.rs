@@ -23,6 +23,7 @@ mod planted;
 mod process;
 mod reference;
 mod runner;
+mod search;
 mod shrink;
 mod small;
 mod swarm;

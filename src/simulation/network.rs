@@ -69,10 +69,10 @@ impl Flight {
         under_way && writes && self.uid.as_ref().is_none_or(|own| own == uid)
     }
 
-    /// What it is and what can become of it, without its number.
-    pub(super) fn shape(&self) -> String {
+    /// What it is and what can become of it, of the process in this place, without its number.
+    pub(super) fn shape(&self, slot: usize) -> String {
         let Self { request, state, .. } = self;
-        let whose = (self.slot, self.client, &self.target, self.deadline);
+        let whose = (slot, self.client, &self.target, self.deadline);
         let what = (&self.uid, self.incarnation, self.low, self.lazy);
         format!("{whose:?} {what:?} {request:?} {state:?}")
     }

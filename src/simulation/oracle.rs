@@ -2,10 +2,11 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
+use super::process::Process;
 use super::world::World;
 use crate::api::condition::{self, ConditionType};
 use crate::domain::{InstancePhase, ObjectKey, Uid};
-use crate::lifecycle::IntentState;
+use crate::lifecycle::{IntentState, Object};
 
 /// What the oracle remembers of one uid.
 #[derive(Clone, Debug)]
@@ -20,6 +21,8 @@ pub(super) struct Life {
     intended: Option<u32>,
     /// It fell from one version to the next.
     fell: bool,
+    /// Its last version shows no sign of an intent: no finalizer, no annotation, nothing recorded.
+    bare: bool,
     pub(super) gone: bool,
     /// It vanished, but not by our removal of the finalizer.
     unasked: bool,
@@ -80,6 +83,7 @@ impl World {
                         written: 0,
                         intended: None,
                         fell: false,
+                        bare: true,
                         gone: false,
                         unasked: false,
                         exited: false,
@@ -98,6 +102,7 @@ impl World {
             let intended = object.intent().map(|intent| intent.incarnation.get());
             life.fell |= intended.is_some_and(|new| life.intended.is_some_and(|old| new < old));
             life.intended = intended;
+            life.bare = !object.shows_intent();
             if object.finalizer
                 && let IntentState::Valid(intent) = &object.intent
             {
@@ -111,19 +116,48 @@ impl World {
             if life.gone || self.api.of_uid(&life.uid).is_some() {
                 continue;
             }
-            let known = self.leaders().any(|p| {
-                p.store.values().any(|v| v.object.uid == life.uid)
-                    || self.api.log[p.cursor..]
-                        .iter()
-                        .any(|e| e.view.object.uid == life.uid)
-            });
+            let unavoidable = self.leak_is_unavoidable(life);
             let life = &mut self.lives[at];
             life.gone = true;
             life.unasked = !asked;
-            // Who never saw a sign of an intent keeps nothing of it where there is no ProviderConfig to ask by.
-            let nobody_to_ask = self.config.lock().unwrap().is_none();
-            life.excused = !asked && life.exited && (!known || nobody_to_ask);
+            life.excused = !asked && life.exited && unavoidable;
         }
+    }
+
+    /// Whether nobody can keep what is left of an object that goes now, unasked: no leader knows of it; or users took
+    /// off whatever showed an intent, no leader ever saw such a sign, and there is no ProviderConfig to ask by.
+    fn leak_is_unavoidable(&self, life: &Life) -> bool {
+        let known = self.leaders().any(|p| {
+            p.store.values().any(|v| v.object.uid == life.uid)
+                || self.logged(p, life).next().is_some()
+        });
+        let nobody_to_ask = self.config.lock().unwrap().is_none();
+        let seen = || self.leaders().any(|p| self.saw_a_sign(p, life));
+        !known || nobody_to_ask && life.bare && !seen()
+    }
+
+    /// Whether a process saw that an instance of this object may exist, or is about to.
+    fn saw_a_sign(&self, process: &Process, life: &Life) -> bool {
+        let knowledge = process.reconciler.knowledge();
+        let known = knowledge.get(&life.key, self.now);
+        known.is_some_and(|k| k.view.object.uid == life.uid && k.memory.sign())
+            || knowledge
+                .departed(&life.uid)
+                .is_some_and(|entry| entry.departed.sign)
+            || self
+                .logged(process, life)
+                .any(|object| object.shows_intent())
+    }
+
+    /// Versions of an object that a process's watch is yet to deliver.
+    fn logged<'a>(
+        &'a self,
+        process: &Process,
+        life: &'a Life,
+    ) -> impl Iterator<Item = &'a Object> + use<'a> {
+        let entries = self.api.log[process.cursor..].iter();
+        let objects = entries.map(|entry| &entry.view.object);
+        objects.filter(|object| object.uid == life.uid)
     }
 
     /// A process that led has ended.
@@ -240,9 +274,7 @@ impl World {
             let known = knowledge.get(&life.key, self.now);
             knowledge.departed(&life.uid).is_some()
                 || known.is_some_and(|k| k.view.object.uid == life.uid)
-                || self.api.log[p.cursor..]
-                    .iter()
-                    .any(|e| e.view.object.uid == life.uid)
+                || self.logged(p, life).next().is_some()
         });
         if knows {
             Ok(())

@@ -72,7 +72,7 @@ impl World {
             spec: object.spec.clone(),
             finalizers: stored.view.finalizers.clone(),
             intent: matches!(object.intent, IntentState::Valid(_)),
-            status: without_identity(&shown_now(stored), object.generation),
+            status: without_identity(&stored.view.status, object.generation),
             instances,
         }
     }
@@ -203,17 +203,6 @@ fn differs<T: PartialEq + std::fmt::Debug>(
 fn only_in<'a>(text: &'a str, other: &str) -> Vec<&'a str> {
     let lacks = |line: &&str| !other.lines().any(|other| other.trim() == *line);
     text.lines().map(str::trim).filter(lacks).collect()
-}
-
-/// The status, without what is still shown of the instance of an incarnation that was given up, until there is another.
-fn shown_now(stored: &Stored) -> crate::api::VirtualMachineStatus {
-    let mut status = stored.view.status.clone();
-    if stored.view.object.known().is_none() {
-        status.id = None;
-        status.instance = None;
-        status.addresses.clear();
-    }
-    status
 }
 
 /// A status without identities and moments; that it speaks of the present generation stays.

@@ -1,5 +1,6 @@
 //! The runs of the gate.
 
+mod excused;
 mod page;
 mod planted;
 mod references;

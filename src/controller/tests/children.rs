@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::rig::Rig;
 use crate::controller::{ClusterError, Reconciler};
+use crate::domain::ErrorKind;
 use crate::lifecycle::fixtures::{policy, secs};
 use crate::lifecycle::{ChildKind, Requeue};
 use crate::runtime::clock::Clock as _;
@@ -63,6 +64,35 @@ async fn what_is_removed_or_edited_is_put_back_without_a_word_in_the_status() {
         ["patch web-1-connection", "create web-1"]
     );
     assert_eq!(rig.api.writes().len(), 3);
+}
+
+#[tokio::test]
+async fn nothing_shows_or_leads_to_a_lost_vm_whose_successor_is_refused_until_an_edit_repairs_that()
+{
+    let mut rig = running().await;
+    rig.cloud.lock().instances.clear();
+    rig.cloud.lock().refuses = Some(ErrorKind::Invalid);
+    while rig.cloud.count("create") < 2 {
+        rig.settle().await;
+    }
+    let status = rig.status();
+    assert!(
+        status["id"].is_null() && status["instance"].is_null() && status["addresses"].is_null()
+    );
+    assert_eq!(
+        (&status["incarnation"], &status["phase"]),
+        (&json!(1), &json!("Pending"))
+    );
+    assert_eq!(rig.api.owned().writes, ["delete web-1-connection"]);
+    rig.cloud.lock().refuses = None;
+    rig.api.edit(&json!({ "spec": { "image": "debian-12" } }));
+    rig.deliver();
+    rig.until_running().await;
+    assert_eq!(
+        (rig.status()["incarnation"].clone(), rig.instances()),
+        (json!(3), 1)
+    );
+    assert_eq!(rig.api.owned().writes.last().unwrap(), MADE[0]);
 }
 
 #[tokio::test]

@@ -26,6 +26,8 @@ pub(super) struct CloudState {
     pub(super) faults: VecDeque<Fault>,
     pub(super) calls: Vec<&'static str>,
     pub(super) bodies: Vec<String>,
+    /// Why every create is refused.
+    pub(super) refuses: Option<ErrorKind>,
     /// Why no create gets its turn.
     pub(super) held: Option<ErrorKind>,
     revision: u64,
@@ -127,6 +129,9 @@ impl Provider for Cloud {
         let mut state = self.lock();
         let fault = state.called("create");
         state.bodies.push(body.as_str().to_owned());
+        if let Some(kind) = state.refuses {
+            return failed(kind, Operation::Create);
+        }
         let lost = failed(ErrorKind::TimedOut, Operation::Create);
         match fault {
             Fault::Refused(kind) => return failed(kind, Operation::Create),

@@ -5,7 +5,8 @@ use super::*;
 use crate::api::virtual_machine::{Protocol, ServicePort, VirtualMachineStatus};
 use crate::domain::{Address, AddressType, ErrorKind, Network, Operation};
 use crate::lifecycle::fixtures::{
-    NOW, config, created, deleting, failure, instance, met, no_config, policy, running, sees, wall,
+    NOW, answered, config, created, deleting, failure, instance, intended, met, no_config, policy,
+    running, sees, wall, with, wrote_first,
 };
 use crate::lifecycle::memory::{Memory, Sureness};
 use crate::lifecycle::object::Object;
@@ -317,6 +318,57 @@ fn a_lost_vm_takes_no_connections_and_keeps_the_rest() {
         plan(&case),
         Plan::wait(later, Reason::Lost),
         "never instead of the looks"
+    );
+}
+
+/// A VM that was lost, whose successor's create this process knows to be refused.
+fn refused_after_loss() -> Case {
+    let mut case = Case::new();
+    case.settle();
+    let mut object = with(intended(2), |o| o.owned = case.object.owned.clone());
+    object.recorded = created(1).recorded;
+    case.memory = answered(&object, Err(ErrorKind::Invalid));
+    case.object = object;
+    case
+}
+
+#[test]
+fn nothing_leads_to_a_lost_vm_whose_successor_is_refused() {
+    let mut case = refused_after_loss();
+    let plan = |case: &Case| case.look(Current::Unasked, |seen| decide(&case.policy, seen));
+    for kind in [ChildKind::Connection, ChildKind::Ipv4, ChildKind::Ipv6] {
+        let action = plan(&case).action;
+        assert!(
+            matches!(action, Action::DeleteChild(one, _) if one == kind),
+            "{action:?}"
+        );
+        case.children.as_mut().unwrap().set(kind, None);
+    }
+    assert_eq!(plan(&case), Plan::hold(Reason::InvalidRequest));
+    // The id is shown no more, and another process does not know yet which objects there are.
+    case.object.given_up = case.object.recorded.take().map(|r| r.incarnation);
+    case.children = None;
+    let later = NOW + policy().children_again;
+    assert_eq!(plan(&case), Plan::wait(later, Reason::InvalidRequest));
+}
+
+#[test]
+fn a_lost_vm_s_successor_is_made_once_nothing_leads_to_the_lost_one() {
+    let mut case = refused_after_loss();
+    case.memory = wrote_first(&case.object);
+    let plan = |case: &Case| case.look(Current::Unasked, |seen| decide(&case.policy, seen));
+    let first = plan(&case).action;
+    assert!(
+        matches!(first, Action::DeleteChild(ChildKind::Connection, _)),
+        "{first:?}"
+    );
+    case.children = Some(Children::default());
+    assert_eq!(plan(&case).action, Action::Create);
+    case.children = None;
+    assert_eq!(
+        plan(&case).action,
+        Action::Create,
+        "no create waits for that"
     );
 }
 

@@ -34,11 +34,35 @@ fn an_id_below_the_intents_incarnation_is_no_id() {
 }
 
 #[test]
+fn what_is_given_up_leaves_its_incarnation_behind() {
+    let given_up = |id, incarnation| Recorded::given_up(id, incarnation).map(|n| n.get());
+    assert_eq!(given_up(None, Some(3)), Some(3));
+    assert_eq!(given_up(Some(""), Some(3)), Some(3), "an empty id is none");
+    assert_eq!(given_up(Some("i-3"), Some(3)), None, "it is shown");
+    assert_eq!(given_up(None, None), None);
+    assert_eq!(given_up(None, Some(0)), None);
+    assert_eq!(given_up(None, Some(u64::MAX)), None);
+    let object = with(intended(3), |o| o.given_up = Some(nth(2)));
+    assert_eq!((object.reached(), object.known()), (Some(nth(2)), None));
+}
+
+#[test]
+fn an_instance_is_lost_where_the_intent_is_raised_above_what_was_recorded() {
+    let lost = |object: Object| object.lost_its_own();
+    assert!(lost(with(intended(2), |o| o.recorded = Some(recorded(1)))));
+    assert!(lost(with(intended(2), |o| o.given_up = Some(nth(1)))));
+    assert!(!lost(created(2)));
+    assert!(!lost(intended(2)), "nothing was ever recorded");
+    assert!(!lost(with(created(1), |o| o.intent = IntentState::Missing)));
+}
+
+#[test]
 fn any_one_mark_is_a_sign() {
     assert!(!bare().shows_intent());
     assert!(with(bare(), |o| o.finalizer = true).shows_intent());
     assert!(with(bare(), |o| o.intent = intended(1).intent).shows_intent());
     assert!(with(bare(), |o| o.recorded = Some(recorded(1))).shows_intent());
+    assert!(with(bare(), |o| o.given_up = Some(nth(1))).shows_intent());
 }
 
 #[test]

@@ -16,9 +16,12 @@ impl<K: Debug + Tenant> Schedule<K> {
             .collect();
         lines.sort();
         let lines: Vec<String> = lines.into_iter().map(|(_, line)| line).collect();
-        let (turns, seed) = (self.high_turns, self.random.get_seed());
+        // Where nothing is shortened, what was drawn counts nothing.
+        let draws = self.options.jitter > 0.0;
+        let seed = draws.then(|| self.random.get_seed());
         let hurried = (self.high.hurried_turns(), self.low.hurried_turns());
-        format!("{turns} {hurried:?} {seed} {lines:?}")
+        let turns = self.high_turns;
+        format!("{turns} {hurried:?} {seed:?} {lines:?}")
     }
 }
 
