@@ -6,6 +6,7 @@ mod e2e;
 mod support;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use e2e::checker;
 use e2e::cloud::{Cloud, prompt};
@@ -167,17 +168,32 @@ fn deleted_while_the_operator_is_dead_in_a_gap_leaves_no_vm_however_often_it_die
 
 #[test]
 fn killed_at_each_gap_while_deleting_a_running_vm_leaves_none() {
+    let slow = Options {
+        delete_delay: Duration::from_millis(500),
+        ..prompt()
+    };
+    die_while_deleting(slow, DELETING);
+}
+
+/// Then nothing is told on the way: one turn deletes, looks twice and lets go.
+#[test]
+fn killed_at_each_gap_of_a_deletion_that_takes_no_time_leaves_none() {
+    let untold = DELETING.iter().filter(|point| !point.starts_with("record"));
+    die_while_deleting(prompt(), &untold.copied().collect::<Vec<_>>());
+}
+
+fn die_while_deleting(options: Options, points: &[&str]) {
     let (house, _turn) = alone();
-    let (cloud, namespace) = world(house, prompt());
-    for point in DELETING {
+    let (cloud, namespace) = world(house, options);
+    for point in points {
         house.create(&namespace, &format!("out-{point}"));
     }
     recover(house, || {
-        for point in DELETING {
+        for point in points {
             house.ready(&namespace, &format!("out-{point}"));
         }
     });
-    for point in DELETING {
+    for point in points {
         let name = format!("out-{point}");
         die_at(house, &namespace, point, || house.delete(&namespace, &name));
         die_again_at(house, point, || house.vm(&namespace, &name).is_none());

@@ -29,8 +29,10 @@ fn a_429_with_an_absurd_retry_after() {
         .cloud
         .fault(throttled("99999999999999999999999"));
     let creates = scene.tenant.cloud.calls("create").0;
-    scene.tenant.create(&["late-0", "late-1"]);
+    // One after the other: two that are under way at the same time may both be sent, and either be refused.
+    scene.tenant.create(&["late-0"]);
     scene.struck();
+    scene.tenant.create(&["late-1"]);
     scene.says("late-0", "Ready", "RateLimited");
     scene.says_when("late-0", "RateLimited");
     scene.everyone_says_why();
