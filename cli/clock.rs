@@ -28,3 +28,12 @@ pub(crate) fn timestamp() -> jiff::Timestamp {
 pub(crate) async fn sleep(duration: Duration) {
     tokio::time::sleep(duration).await;
 }
+
+/// Waits and holds up the thread: for moments, where nothing else could go on anyway.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the CLI polls sockets that a dying process still holds"
+)]
+pub(crate) fn block(duration: Duration) {
+    std::thread::sleep(duration);
+}

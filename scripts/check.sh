@@ -88,33 +88,36 @@ run_program() {
     return "$status"
 }
 
-# Tests that failed get one more chance when nothing else runs any more: on a machine that stands still for seconds, waits
-# are in vain and leases run out. Which ones needed it is told at the end. A finding about an invariant (`I1: …`) gets no
-# second chance, nor does a program that had to be ended.
+# Tests that failed are run again by themselves, when nothing else runs any more, twice at most: on a machine that stands
+# still for seconds, waits are in vain and leases run out. Which ones needed it, and how often, is told at the end. A finding
+# about an invariant (`I1: …`) gets no other chance, nor does a program that had to be ended.
 run_again() {
-    local name rest folder program failed left
+    local name rest folder program failed left try
     mv "$logs/failed" "$logs/first"
     while IFS=: read -r name rest; do
-        failed=$(sed -n 's/^test \(.*\) \.\.\. FAILED$/\1/p' "$logs/$name")
         read -r folder program <<<"$(grep -- "/$name\$" "$logs/programs")"
-        if [ -z "$failed" ] || grep -Eq '^(I[0-9]+: |check\.sh: )' "$logs/$name"; then
-            echo "$name:$rest" >>"$logs/failed"
-            continue
-        fi
-        # .ci/run has to end in time, and what comes after this needs some of it.
-        left=$((${CI_LIMIT:-5000} - 400 - SECONDS))
-        if [ "$left" -lt 120 ]; then
-            echo "$name:$rest, and no time was left for another try" >>"$logs/failed"
-            continue
-        fi
-        printf '\n     Once more, by themselves, of %s:\n%s\n' "$name" "$failed"
-        # shellcheck disable=SC2086 # a name a word
-        if (cd "$folder" && RUST_TEST_THREADS=1 timeout --kill-after=10 "$left" "$program" --exact $failed) >"$logs/again" 2>&1 </dev/null; then
-            sed "s/^/$name /" <<<"$failed" >>"$logs/unstable"
-        else
+        cp "$logs/$name" "$logs/again"
+        for try in 2 3; do
+            failed=$(sed -n 's/^test \(.*\) \.\.\. FAILED$/\1/p' "$logs/again")
+            if [ -z "$failed" ] || grep -Eq '^(I[0-9]+: |check\.sh: )' "$logs/again"; then
+                echo "$name:$rest" >>"$logs/failed"
+                continue 2
+            fi
+            # .ci/run has to end in time, and what comes after this needs some of it.
+            left=$((${CI_LIMIT:-5000} - 400 - SECONDS))
+            if [ "$left" -lt 120 ]; then
+                echo "$name:$rest, and no time was left for try $try" >>"$logs/failed"
+                continue 2
+            fi
+            printf '\n     Once more, by themselves, of %s:\n%s\n' "$name" "$failed"
+            # shellcheck disable=SC2086 # a name a word
+            if (cd "$folder" && RUST_TEST_THREADS=1 timeout --kill-after=10 "$left" "$program" --exact $failed) >"$logs/again" 2>&1 </dev/null; then
+                sed "s/^/try $try: $name /" <<<"$failed" >>"$logs/unstable"
+                continue 2
+            fi
             cat "$logs/again"
-            echo "$name:$rest, and again" >>"$logs/failed"
-        fi
+        done
+        echo "$name:$rest, and again, and again" >>"$logs/failed"
     done <"$logs/first"
 }
 

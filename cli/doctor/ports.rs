@@ -34,7 +34,7 @@ fn judge(port: u16, runs: bool, name: &str) -> Finding {
             ),
         };
     }
-    if ports::is_free(port) {
+    if ports::becomes_free(port) {
         return Finding::ok(Id::Ports, format!("{port} is free"));
     }
     let holder = ports::listener(port).map_or_else(

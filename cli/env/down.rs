@@ -295,7 +295,7 @@ fn verified(
             .filter(|port| {
                 let listener = ports::listener(*port);
                 let ours = |pid| processes.iter().any(|left| left.identity.pid == pid);
-                listener.is_none_or(ours) && !ports::is_free(*port)
+                listener.is_none_or(ours) && !ports::becomes_free(*port)
             })
             .map(|port| format!("port {port}")),
     );

@@ -32,7 +32,7 @@ fn offered(scene: &Scene<'_>, words: &[&str]) -> (Vec<String>, String) {
     bash.arg("-c")
         .arg(program)
         .env("PATH", path)
-        .env("XDG_STATE_HOME", scene.plane.dir())
+        .env("XDG_STATE_HOME", scene.home())
         .env_remove("VMCTL_ENV");
     let output = bash.output().unwrap();
     let words = String::from_utf8_lossy(&output.stdout).into_owned();

@@ -1,6 +1,7 @@
 //! One API server for this file, a namespace for each test, and vmctl as a process that can be watched while it works.
 
 use std::io::{BufRead, BufReader, Read};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -90,12 +91,17 @@ impl Scene<'_> {
         command
     }
 
+    /// Where its environments would be; those of other scenes are none of its business.
+    pub(crate) fn home(&self) -> PathBuf {
+        self.plane.dir().join("homes").join(&self.namespace)
+    }
+
     /// A call of vmctl with nothing added.
     pub(crate) fn bare(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_vmctl"));
         command
             .args(args)
-            .env("XDG_STATE_HOME", self.plane.dir())
+            .env("XDG_STATE_HOME", self.home())
             .env("VMCTL_RUNTIME", "embedded")
             .env("TMPDIR", self.plane.dir())
             .env_remove("VMCTL_ENV");

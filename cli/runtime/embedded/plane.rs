@@ -284,7 +284,7 @@ fn choose_ports(dir: &Path, anew: bool) -> Result<Ports, Error> {
     let free = |ports: &Ports| {
         [ports.etcd, ports.etcd_peer, ports.api_server]
             .into_iter()
-            .all(ports::is_free)
+            .all(ports::becomes_free)
     };
     if let Some(saved) = saved.filter(free).filter(|_| !anew) {
         return Ok(saved);

@@ -1,6 +1,10 @@
 //! Free loopback ports for servers that cannot be handed an open socket.
 
 use std::net::{Ipv4Addr, TcpListener};
+use std::time::Duration;
+
+use super::identity::executable;
+use crate::clock;
 
 /// Below the range that the kernel gives to outgoing connections. A client that reconnects to a server which is just
 /// being restarted could otherwise be given the server's own port, and hold it.
@@ -19,6 +23,28 @@ pub(crate) fn pick() -> Option<u16> {
 /// Whether a server could listen there now.
 pub(crate) fn is_free(port: u16) -> bool {
     TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok()
+}
+
+/// How long a process that was killed may take to close its sockets.
+const CLOSING: Duration = Duration::from_secs(2);
+/// How often a socket that is being closed is looked at.
+const POLL: Duration = Duration::from_millis(10);
+
+/// Whether a server could listen there now, or in a moment: a process that is just ending is found by nobody any more, by
+/// its program or its environment, before the kernel closes its sockets. Blocks for two seconds at most, and only where no
+/// living process is seen to listen.
+pub(crate) fn becomes_free(port: u16) -> bool {
+    let begun = clock::now();
+    loop {
+        if is_free(port) {
+            return true;
+        }
+        let held = listener(port).is_some_and(|pid| executable(pid).is_some());
+        if held || begun.elapsed() > CLOSING {
+            return false;
+        }
+        clock::block(POLL);
+    }
 }
 
 /// The process that listens on a loopback port; `None` where nobody does, or we may not see who.
@@ -68,5 +94,25 @@ mod tests {
         assert!(port < lowest_ephemeral().max(LOWEST + 1_000));
         drop(listener);
         assert_eq!(super::listener(port), None);
+    }
+
+    #[test]
+    fn a_socket_that_is_just_being_closed_is_waited_for_and_a_server_is_not() {
+        let server = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let begun = clock::now();
+        assert!(!becomes_free(server.local_addr().unwrap().port()));
+        assert!(begun.elapsed() < CLOSING);
+
+        // Bound and without a listener that could be named, like the sockets of a process that is ending.
+        let closing = tokio::net::TcpSocket::new_v4().unwrap();
+        closing.bind((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
+        let port = closing.local_addr().unwrap().port();
+        assert!(!is_free(port) && listener(port).is_none());
+        let closer = std::thread::spawn(move || {
+            clock::block(POLL * 5);
+            drop(closing);
+        });
+        assert!(becomes_free(port));
+        closer.join().unwrap();
     }
 }

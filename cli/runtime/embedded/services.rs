@@ -42,7 +42,7 @@ impl Pair {
         let saved =
             files::read_optional(file)?.and_then(|text| serde_json::from_str::<Self>(&text).ok());
         if let Some(saved) =
-            saved.filter(|pair| ports::is_free(pair.first) && ports::is_free(pair.second))
+            saved.filter(|pair| ports::becomes_free(pair.first) && ports::becomes_free(pair.second))
         {
             return Ok(saved);
         }
