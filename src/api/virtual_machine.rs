@@ -163,7 +163,7 @@ pub struct VirtualMachineStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 253))]
     pub id: Option<String>,
-    /// Which creation of this object's VM the id belongs to, counted from 1.
+    /// Which creation of this object's VM is meant, counted from 1. A lost VM's stays until it has a successor; its id goes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub incarnation: Option<u64>,

@@ -237,15 +237,6 @@ impl Knowledge {
         }
     }
 
-    /// The names of the objects with these uids.
-    #[must_use]
-    pub fn keys_of(&self, uids: &HashSet<Uid>) -> Vec<ObjectKey> {
-        let inner = self.lock();
-        let objects = inner.objects.iter();
-        let ours = objects.filter(|(_, entry)| uids.contains(&entry.stored.object.uid));
-        ours.map(|(key, _)| key.clone()).collect()
-    }
-
     /// Those of the uids that no object bears, present or departed.
     #[must_use]
     pub fn without_object(&self, mut uids: HashSet<Uid>) -> HashSet<Uid> {

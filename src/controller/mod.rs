@@ -108,7 +108,8 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
 
     /// A pass, and those that follow it at once. A create may follow the write before it: that write licenses the create
     /// for a few seconds alone, and behind the passes of a thousand other objects they would be over each time. The looks
-    /// of a deletion follow it where they need not wait: then nothing has to be told in between.
+    /// of a deletion follow it where they need not wait: then nothing has to be told in between. What a VM owns is written
+    /// together: one after the other behind the creates of a burst, a VM that runs would be told late by three times that.
     /// `failures`: how many passes of this target failed in a row before, as the queue counts them.
     ///
     /// Cancelling: as for [`Reconciler::reconcile`].
@@ -122,7 +123,7 @@ impl<C: Cluster, B: Clouds, T: Clock> Reconciler<C, B, T> {
             if !pass.goes_on() {
                 break;
             }
-            pass = self.pass(target, &mut hand).await;
+            pass = pass.followed_by(self.pass(target, &mut hand).await);
         }
         pass
     }
@@ -281,11 +282,23 @@ impl Pass {
     /// Whether the next step belongs to the same turn.
     fn goes_on(&self) -> bool {
         let step = match self.action {
-            "intend" | "note-attempt" | "delete" => true,
+            "intend" | "note-attempt" | "delete" | "apply-child" | "delete-child" => true,
             "hold" => self.reason == Reason::Deleting,
             _other => false,
         };
         step && self.requeue.is_at_once()
+    }
+
+    /// This and the next pass as one turn. A look that follows the write of an owned object changes nothing by itself:
+    /// the write is what the turn is told as.
+    fn followed_by(self, next: Self) -> Self {
+        match (self.action, next.action) {
+            ("apply-child" | "delete-child", "hold") => Self {
+                action: self.action,
+                ..next
+            },
+            _others => next,
+        }
     }
 
     fn nothing_there() -> Self {
@@ -303,8 +316,9 @@ impl Pass {
 const AFTER_CONFLICT: Duration = Duration::from_millis(100);
 
 /// Passes that may follow one in its turn: an intent, whose licence ran out while the create waited for its turn at the
-/// provider, then the note of an attempt, then the create; a deletion, then two looks.
-const FOLLOWED: u32 = 2;
+/// provider, then the note of an attempt, then the create; a deletion, then two looks; the owned objects, of which there
+/// are four at most, then the look that tells the status.
+const FOLLOWED: u32 = 4;
 
 #[cfg(test)]
 mod tests;

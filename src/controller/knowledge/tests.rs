@@ -245,6 +245,7 @@ fn whoever_is_present_or_departed_is_not_without_an_object() {
 fn who_refers_to_a_config_is_known_from_its_arrival_to_its_end_and_no_longer() {
     let knowledge = Knowledge::default();
     let users = |config: &str| knowledge.users_of("team-a", config).0;
+    let bears = |uid: &str| knowledge.keys_of(&HashSet::from([Uid::new(uid)])) == [key()];
     arrive(&knowledge, bare(), "10");
     arrive(&knowledge, intended(1), "11");
     assert_eq!(users("default"), [key()]);
@@ -253,13 +254,16 @@ fn who_refers_to_a_config_is_known_from_its_arrival_to_its_end_and_no_longer() {
     let moved = with(intended(1), |o| o.provider_ref = "other".to_owned());
     arrive(&knowledge, moved.clone(), "12");
     assert_eq!((users("default"), users("other")), (vec![], vec![key()]));
+    assert!(bears("u-1") && !bears("u-2"));
     // The next object of this name, which a live read shows first.
     let next = of_uid("u-2", bare());
     let before = knowledge.newest(&key());
     let now = Some(view(next, "13"));
     knowledge.read_live(&policy(), &key(), before.as_ref(), now, NOW);
     assert_eq!((users("default"), users("other")), (vec![key()], vec![]));
+    assert!(bears("u-2") && !bears("u-1"));
     knowledge.vanished(&policy(), &key(), &Uid::new("u-2"));
+    assert!(!bears("u-2"));
     assert!(users("default").is_empty());
     assert!(knowledge.lock().users.is_empty());
 }

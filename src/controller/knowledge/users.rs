@@ -1,47 +1,64 @@
-//! Which objects refer to a ProviderConfig: an index, because every change of one asks for it.
+//! Which objects refer to a ProviderConfig, and which one bears a uid: indices, because every change of a ProviderConfig, and
+//! each of an instance that an inventory shows, asks for it.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::Knowledge;
 use crate::controller::view::View;
 use crate::domain::{ObjectKey, Uid};
 
-/// Names of VirtualMachines by their ProviderConfig.
+/// Names of VirtualMachines by their ProviderConfig, and by their uid.
 #[derive(Debug, Default)]
-pub(super) struct Users(HashMap<ObjectKey, BTreeSet<ObjectKey>>);
+pub(super) struct Users {
+    by_config: HashMap<ObjectKey, BTreeSet<ObjectKey>>,
+    by_uid: HashMap<Uid, ObjectKey>,
+}
 
 impl Users {
     /// The object of this version is there.
     pub(super) fn add(&mut self, view: &View) {
-        let key = view.object.key.clone();
-        self.0.entry(config_of(view)).or_default().insert(key);
+        let (key, uid) = (view.object.key.clone(), view.object.uid.clone());
+        let users = self.by_config.entry(config_of(view)).or_default();
+        users.insert(key.clone());
+        self.by_uid.insert(uid, key);
     }
 
     /// The object of this version is gone, or refers to another one from now on.
     pub(super) fn remove(&mut self, view: &View) {
+        self.by_uid.remove(&view.object.uid);
         let config = config_of(view);
-        if let Some(users) = self.0.get_mut(&config) {
+        if let Some(users) = self.by_config.get_mut(&config) {
             users.remove(&view.object.key);
             if users.is_empty() {
-                self.0.remove(&config);
+                self.by_config.remove(&config);
             }
         }
     }
 
     /// Whoever refers to it, in the order of names.
     pub(super) fn of(&self, namespace: &str, config: &str) -> impl Iterator<Item = &ObjectKey> {
-        let users = self.0.get(&ObjectKey::new(namespace, config));
+        let users = self.by_config.get(&ObjectKey::new(namespace, config));
         users.into_iter().flatten()
     }
 
     /// Whether nothing is remembered.
     #[cfg(test)]
     pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.by_config.is_empty() && self.by_uid.is_empty()
     }
 }
 
 impl Knowledge {
+    /// The names of the objects with these uids: as many steps as there are uids, whatever else there is.
+    #[must_use]
+    pub fn keys_of(&self, uids: &HashSet<Uid>) -> Vec<ObjectKey> {
+        let by_uid = &self.lock().users.by_uid;
+        uids.iter()
+            .filter_map(|uid| by_uid.get(uid))
+            .cloned()
+            .collect()
+    }
+
     /// Names of the VirtualMachines that refer to a ProviderConfig, and the departed uids that still need it.
     #[must_use]
     pub fn users_of(&self, namespace: &str, config: &str) -> (Vec<ObjectKey>, Vec<Uid>) {

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use serde_json::json;
 
+use super::double::key;
 use super::rig::Rig;
-use crate::controller::{ClusterError, Reconciler};
-use crate::domain::ErrorKind;
+use crate::controller::{ClusterError, Reconciler, Target};
+use crate::domain::{ErrorKind, InstancePhase};
 use crate::lifecycle::fixtures::{policy, secs};
 use crate::lifecycle::{ChildKind, Requeue};
 use crate::runtime::clock::Clock as _;
@@ -37,6 +38,24 @@ async fn each_is_made_once_before_ready_and_the_vm_costs_no_further_write() {
     rig.settle().await;
     assert_eq!(rig.api.writes().len(), 5, "a whole life");
     assert_eq!(counts(&rig), (0, 0));
+}
+
+#[tokio::test]
+async fn a_vm_that_came_up_is_told_in_the_turn_that_makes_what_it_owns() {
+    let mut rig = Rig::with_object();
+    let target = Target::Object(key());
+    assert_eq!(rig.loop_.turn(&target, 0).await.action, "create");
+    rig.deliver();
+    rig.cloud.all_are(&InstancePhase::Running);
+    let turn = rig.loop_.turn(&target, 0).await;
+    assert_eq!(rig.api.owned().writes, MADE);
+    assert_eq!(rig.status()["phase"], "Running");
+    // The log line tells of the write, not of the look after it.
+    assert_eq!(
+        (turn.action, turn.requeue),
+        ("apply-child", Requeue::Steady(secs(30)))
+    );
+    assert_eq!(rig.api.writes(), ["metadata", "status", "status"]);
 }
 
 #[tokio::test]

@@ -13,6 +13,7 @@ use crate::runtime::clock::{Clock, TokioClock, wait_until};
 use fake::{Answer, Line, Server, broken, labelled, object};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt;
+use kube::core::WatchEvent;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -328,6 +329,21 @@ fn even_metadata_that_does_not_fit_leaves_a_name() {
         (meta.uid.as_deref(), meta.resource_version.as_deref()),
         (Some("u"), Some("1"))
     );
+}
+
+#[test]
+fn an_event_is_read_whichever_of_its_two_parts_comes_first() {
+    let object = r#"{"metadata": {"name": "a", "resourceVersion": "1"}, "data": {"x": "y"}}"#;
+    for event in [
+        format!(r#"{{"type": "ADDED", "object": {object}}}"#),
+        format!(r#"{{"object": {object}, "type": "ADDED"}}"#),
+    ] {
+        let read = serde_json::from_str::<WatchEvent<Arrival<ConfigMap>>>(&event);
+        let Ok(WatchEvent::Added(Arrival::Sound(map))) = read else {
+            panic!("{event}: {read:?}")
+        };
+        assert_eq!(map.data.unwrap()["x"], "y");
+    }
 }
 
 #[test]
