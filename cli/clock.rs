@@ -30,10 +30,6 @@ pub(crate) async fn sleep(duration: Duration) {
 }
 
 /// Waits and holds up the thread: for moments, where nothing else could go on anyway.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the CLI polls sockets that a dying process still holds"
-)]
 pub(crate) fn block(duration: Duration) {
     std::thread::sleep(duration);
 }
